@@ -1,0 +1,1 @@
+"""Streams requests: stamps times and keeps bytes on the way, parses afterwards."""

@@ -1,0 +1,1 @@
+"""Errors, units, configuration, documents and durable files: what every other room stands on."""

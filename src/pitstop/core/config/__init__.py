@@ -1,0 +1,1 @@
+"""`pitstop.toml`: what it may say, and how it is read."""

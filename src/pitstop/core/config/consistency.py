@@ -1,0 +1,79 @@
+"""What a schema cannot say: names that must exist, values that must go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from pitstop.core.config.engine import OFF, DockerLaunch, Engine
+from pitstop.core.config.nearest import nearest
+from pitstop.core.config.schema import Config
+from pitstop.core.config.trial import Trial
+
+RULERS = ("decode", "prefill", "concurrency", "long-input", "mutual-load", "thinking", "quality")
+BUILT_IN_KNOB = "IMAGE"  # every docker engine has it
+
+
+def contradictions(config: Config) -> Iterator[str]:
+    """Yield a sentence for everything in `config` that cannot work, with its key."""
+    for name, engine in config.engine.items():
+        yield from _engine(name, engine)
+    for name, trial in config.trial.items():
+        yield from _trial(name, trial, config)
+
+
+def knobs_of(engine: Engine) -> dict[str, str]:
+    """Every knob of an engine with its default."""
+    knobs = {name: knob.default for name, knob in engine.knob.items()}
+    # A table without a default, as in `[engine.qwen.knob.IMAGE]`, documents the built-in knob.
+    if isinstance(engine.launch, DockerLaunch) and knobs.get(BUILT_IN_KNOB, OFF) == OFF:
+        knobs[BUILT_IN_KNOB] = engine.launch.image
+    return knobs
+
+
+def _engine(name: str, engine: Engine) -> Iterator[str]:
+    url = urlsplit(engine.base_url)
+    if url.scheme not in ("http", "https") or not url.hostname:
+        yield f"`engine.{name}.base_url`: {engine.base_url!r} is not an http(s) URL such as http://127.0.0.1:8001/v1"
+    for knob_name, knob in engine.knob.items():
+        if knob.values and knob.default not in knob.values:
+            yield f"`engine.{name}.knob.{knob_name}.default`: {knob.default!r} is not among its own values"
+        built_in = knob_name == BUILT_IN_KNOB and isinstance(engine.launch, DockerLaunch)
+        if not knob.args and not knob.env and not built_in:
+            yield f"`engine.{name}.knob.{knob_name}`: turns nothing; give it `args` or `env`"
+
+
+def _trial(name: str, trial: Trial, config: Config) -> Iterator[str]:
+    where = f"trial.{name}"
+    engine = config.engine.get(trial.engine)
+    if engine is None:
+        yield f"`{where}.engine`: there is no engine {trial.engine!r}{nearest(trial.engine, config.engine)}"
+        return
+    if engine.launch is None:
+        yield f"`{where}.engine`: {trial.engine!r} has no [engine.{trial.engine}.launch], so nothing could restore it"
+    yield from _plan(where, trial)
+    for variant, overrides in trial.variant.items():
+        yield from _variant(f"{where}.variant.{variant}", overrides, engine)
+
+
+def _plan(where: str, trial: Trial) -> Iterator[str]:
+    for ruler in trial.rulers:
+        if ruler not in RULERS:
+            yield f"`{where}.rulers`: unknown ruler {ruler!r}{nearest(ruler, RULERS)}"
+    if trial.boots < 1:
+        yield f"`{where}.boots`: at least one boot per arm is needed, not {trial.boots}"
+    if not 0 < trial.minimum_effect < 1:
+        yield f"`{where}.minimum_effect`: must lie between 0 % and 100 %"
+    if not trial.variant:
+        yield f"`{where}`: no variant; add [{where}.variant.SOMETHING] with a knob"
+
+
+def _variant(where: str, overrides: dict[str, str], engine: Engine) -> Iterator[str]:
+    knobs = knobs_of(engine)
+    for knob, value in overrides.items():
+        if knob not in knobs:
+            yield f"`{where}`: unknown knob {knob!r}{nearest(knob, knobs)}"
+        elif (allowed := engine.knob.get(knob)) and allowed.values and value not in allowed.values:
+            yield f"`{where}.{knob}`: {value!r} is not one of {', '.join(allowed.values)}"
+    if all(knobs.get(knob) == value for knob, value in overrides.items()):
+        yield f"`{where}`: is equal to production; override at least one knob with another value"

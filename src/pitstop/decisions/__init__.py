@@ -1,0 +1,1 @@
+"""Pure state machines: decide(state, observation, policy, now) -> (state, actions)."""

@@ -1,0 +1,1 @@
+"""What an engine is once it runs: identity, readiness, counters, capabilities."""

@@ -1,0 +1,1 @@
+"""The OpenAI-compatible front: keys, aliases, defaults, fallback, the held door."""

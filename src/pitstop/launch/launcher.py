@@ -1,0 +1,79 @@
+"""The contract of every launcher: a launch is a value that can be printed, compared, stored and run again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+
+class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole launch value: enough to start the engine again on a machine that lost everything else.
+
+    Stored in the trial's journal before production is touched. Values of `secret_env` are read from the environment at
+    launch and never stored.
+    """
+
+    engine: str
+    launcher: str  # docker | process | script | compose | systemd
+    argv: tuple[str, ...]
+    port: int
+    env: dict[str, str] = {}
+    cwd: str = ""
+    name: str = ""  # container, unit or service
+    image: str = ""  # the reference with its digest
+    stop_argv: tuple[str, ...] = ()
+    overrides: dict[str, str] = {}
+    options: dict[str, str] = {}  # what a launcher needs beside: binary, pidfile, compose file…
+    version_argv: tuple[str, ...] = ()
+    stop_timeout_s: float = 60.0
+
+    @property
+    def fingerprint(self) -> str:
+        """Twelve hex digits over everything that decides what runs; equal fingerprints mean the same engine."""
+        deciding = (
+            self.launcher,
+            self.argv,
+            sorted(self.env.items()),
+            self.cwd,
+            self.name,
+            self.image,
+            self.port,
+        )
+        return hashlib.sha256(msgspec.json.encode(deciding)).hexdigest()[:12]
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine that is up, as the operating system or the container engine reports it."""
+
+    engine: str
+    fingerprint: str  # read back from what runs, not copied from what was ordered
+    started_at: str  # ISO 8601, UTC
+    pid: int | None = None  # the root of its process tree, in the host's numbering
+    container_id: str | None = None
+    image_digest: str | None = None
+
+
+class Launcher(Protocol):
+    """Starts and stops one engine. Each method looks at the world again before it acts.
+
+    `start` returns as soon as the engine exists (not: is ready) and raises UsageError when the port or the name is
+    taken (and by whom), EngineFailed when it could not be started. `stop` returns only when the whole process tree is
+    gone and the port is free; stopping what is not up is no error. `inspect` returns None when the engine is not up; it
+    never reports somebody else's process. `recreatable` returns why this engine could not be started again, or "".
+    """
+
+    async def start(self, spec: LaunchSpec, environ: Mapping[str, str]) -> Running: ...
+
+    async def stop(self, spec: LaunchSpec) -> None: ...
+
+    async def inspect(self, spec: LaunchSpec) -> Running | None: ...
+
+    async def recreatable(self, spec: LaunchSpec) -> str: ...
+
+    def log_path(self, spec: LaunchSpec) -> Path | None: ...
+
+    async def log_tail(self, spec: LaunchSpec, lines: int = 20) -> list[str]: ...

@@ -1,0 +1,1 @@
+"""The database of runs, trials, incidents, exposure and pins."""

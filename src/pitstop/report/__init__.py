@@ -1,0 +1,1 @@
+"""Documents turned into text, tables, plots and pages; returns strings, prints nothing."""

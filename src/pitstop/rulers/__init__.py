@@ -1,0 +1,1 @@
+"""One measuring procedure per module, each with one definition."""

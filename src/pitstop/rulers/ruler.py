@@ -1,0 +1,61 @@
+"""What a ruler is given and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pitstop.client.endpoint import Endpoint
+from pitstop.core.documents import Figure, Notice, RequestRecord
+from pitstop.engines.adapter import Adapter, Capabilities
+
+Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+def no_progress(_what: str, _done: int, _total: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked for; the defaults are the reports' own."""
+
+    runs: int = 3
+    max_tokens: int = 512
+    pp: tuple[int, ...] = (8000, 30000)
+    concurrency: tuple[int, ...] = (1, 8, 16)
+    thinking: tuple[str, ...] = ("off", "on")
+    temperature: float = 0.0
+    seed: int = 1  # of nonces and of whatever is drawn; both arms of a trial get the same
+    request_timeout_s: float = 600.0
+    cases: tuple[str, ...] = ()  # globs over case names; empty: all
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One engine under measurement."""
+
+    endpoint: Endpoint
+    adapter: Adapter
+    capabilities: Capabilities
+    settings: Settings = Settings()
+    progress: Progress = no_progress
+    thinking_switch: str = ""  # chat_template | reasoning_effort | none; asked when empty
+    supports: tuple[str, ...] = ()
+
+
+@dataclass
+class RulerResult:
+    figures: list[Figure] = field(default_factory=list)
+    requests: list[RequestRecord] = field(default_factory=list)
+    warnings: list[Notice] = field(default_factory=list)
+
+
+class Ruler(Protocol):
+    """One measuring procedure with one definition."""
+
+    name: str
+    primary: tuple[str, ...]  # globs over `ruler/case/metric` that a trial decides by, unless it names its own
+
+    async def measure(self, bench: Bench) -> RulerResult: ...

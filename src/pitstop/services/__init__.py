@@ -1,0 +1,1 @@
+"""The long-running jobs: trial, bench, guard, watchdog, demo."""

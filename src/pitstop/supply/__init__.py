@@ -1,0 +1,1 @@
+"""What is fetched and pinned: models by hash, images by digest, patches, mirrors."""
