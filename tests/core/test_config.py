@@ -107,3 +107,9 @@ def test_the_file_is_looked_for_in_the_documented_order(tmp_path):
     assert str(find(None, {"XDG_CONFIG_HOME": "/xdg"}, tmp_path)) == "/xdg/pitstop/pitstop.toml"
     (tmp_path / "pitstop.toml").touch()
     assert find(None, environ, tmp_path) == tmp_path / "pitstop.toml"
+
+
+def test_the_example_that_init_writes_can_work():
+    from importlib.resources import files
+
+    assert parse(files("pitstop.core.config").joinpath("example.toml").read_text("utf-8")).trial["nightly"].boots == 2

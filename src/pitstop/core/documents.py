@@ -163,5 +163,13 @@ class TrialDocument(msgspec.Struct, kw_only=True):
 
 
 def encode(document: Any) -> bytes:
-    """A document as indented JSON with a final newline."""
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    """A document as indented JSON with a final newline; sizes are bytes, durations seconds, shares fractions."""
+    return msgspec.json.format(msgspec.json.encode(document, enc_hook=_plain_number), indent=2) + b"\n"
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    raise NotImplementedError(f"{type(value).__name__} has no place in a document")

@@ -1,0 +1,5 @@
+"""`python -m pitstop`."""
+
+from pitstop.cli.main import main
+
+main()

@@ -1,0 +1,5 @@
+"""`python -m pitstop.cli`."""
+
+from pitstop.cli.main import main
+
+main()
