@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Literal, Protocol
 
 from pitstop.client.endpoint import Endpoint
 from pitstop.core.documents import Figure, Notice, RequestRecord
 from pitstop.engines.adapter import Adapter, Capabilities
+from pitstop.rulers.nonce import Nonces
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
 
@@ -30,6 +32,11 @@ class Settings:
     seed: int = 1  # of nonces and of whatever is drawn; both arms of a trial get the same
     request_timeout_s: float = 600.0
     cases: tuple[str, ...] = ()  # globs over case names; empty: all
+    prompt_order: Literal["rotate", "first"] = "rotate"  # run by run the next prompt of its case, or always the first
+    depths: tuple[int, ...] = (8000, 32000)  # long-input, prompt tokens
+    budgets: tuple[int | None, ...] = (None, 512, 768, 1024, 1536)  # thinking; None: no budget is sent
+    system_prompt: str = ""  # the default system prompt whose effect the thinking ruler shows
+    text: Path | None = None  # the user's own natural text; the shipped one when None
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class Bench:
     progress: Progress = no_progress
     thinking_switch: str = ""  # chat_template | reasoning_effort | none; asked when empty
     supports: tuple[str, ...] = ()
+    nonces: Nonces = field(default_factory=Nonces)  # one per run, from its seed and id, shared by all of its rulers
+    others: tuple[Bench, ...] = ()  # the engines that mutual-load keeps busy meanwhile
 
 
 @dataclass
