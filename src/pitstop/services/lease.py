@@ -1,0 +1,156 @@
+"""The lease as a file: `$PITSTOP_HOME/lease.json`, changed only under a lock on the file beside it.
+
+The holder renews it from its loop. Who lost it (a recovery took over while this process was stopped) finds out before
+its next action, because `Held.check` reads the file again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from pitstop.core.durable import remove_durably, write_durably
+from pitstop.core.errors import Interrupted, LeaseHeld
+from pitstop.core.home import Home
+from pitstop.core.process_id import is_alive, own_id
+from pitstop.core.units import format_duration
+from pitstop.decisions.lease import Claimant, Lease, Phase, Standing, may_take, standing
+
+LIFETIME_S = 60.0  # four missed renewals; a garbage collection or a slow disk costs one
+RENEWAL_S = 15.0
+
+Clock = Callable[[], float]
+
+
+class LeaseLost(Interrupted):
+    """Another process took the lease over; this one must not touch an engine any more."""
+
+
+def read_lease(home: Home) -> Lease | None:
+    """The lease as it stands in the file; a torn or foreign file counts as no lease."""
+    try:
+        return msgspec.json.decode(home.lease.read_bytes(), type=Lease)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        return None
+
+
+def lease_standing(home: Home, now_s: float) -> tuple[Lease | None, Standing]:
+    """The lease, and what it is worth now."""
+    lease = read_lease(home)
+    alive = lease is not None and is_alive(lease.holder)
+    return lease, standing(lease, holder_alive=alive, now_s=now_s)
+
+
+@dataclass
+class Held:
+    """A lease in hand."""
+
+    home: Home
+    lease: Lease
+    clock: Clock
+
+    def check(self) -> None:
+        """Raise LeaseLost unless the lease is still ours; called before every action on an engine."""
+        now = read_lease(self.home)
+        if now is None or now.token != self.lease.token:
+            raise LeaseLost("The lease was taken over by another process; this one touches nothing any more.")
+
+    def renew(self, phase: Phase | None = None) -> None:
+        """Push the expiry ahead, and change the phase; LeaseLost when it is no longer ours."""
+        with _locked(self.home):
+            self.check()
+            expires = self.clock() + LIFETIME_S
+            self.lease = msgspec.structs.replace(self.lease, expires_at_s=expires, phase=phase or self.lease.phase)
+            # A full disk must not cost the lease: its holder is alive, which is what everybody else looks at.
+            with contextlib.suppress(OSError):
+                _write(self.home, self.lease)
+
+    def release(self) -> None:
+        """Give it back, if it is still ours."""
+        with _locked(self.home), contextlib.suppress(LeaseLost):
+            self.check()
+            remove_durably(self.home.lease)
+
+    @contextlib.asynccontextmanager
+    async def kept_alive(self, on_lost: Callable[[], None]) -> AsyncIterator[None]:
+        """Renew in the background; `on_lost` is called once if somebody took it over."""
+        task = asyncio.create_task(self._keep_alive(on_lost))
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _keep_alive(self, on_lost: Callable[[], None]) -> None:
+        while True:
+            await asyncio.sleep(RENEWAL_S)
+            try:
+                self.renew()
+            except LeaseLost:
+                on_lost()
+                return
+
+
+def acquire(
+    home: Home,
+    clock: Clock,
+    *,
+    purpose: str,
+    engines: tuple[str, ...],
+    claimant: Claimant = Claimant.WORK,
+    trial: str = "",
+    phase: Phase = Phase.ACTIVE,
+) -> Held:
+    """Take the lease; LeaseHeld says by whom it is held and what to do."""
+    with _locked(home):
+        current, standing_now = lease_standing(home, clock())
+        if not may_take(standing_now, claimant):
+            assert current is not None
+            raise _held(current, standing_now, clock())
+        lease = Lease(
+            token=secrets.token_hex(8),
+            purpose=purpose,
+            holder=own_id(),
+            engines=engines,
+            acquired_at_s=clock(),
+            expires_at_s=clock() + LIFETIME_S,
+            phase=phase,
+            trial=trial,
+        )
+        _write(home, lease)
+    return Held(home, lease, clock)
+
+
+def _held(lease: Lease, standing_now: Standing, now_s: float) -> LeaseHeld:
+    since = format_duration(max(0.0, now_s - lease.acquired_at_s))
+    if standing_now is Standing.ABANDONED:
+        return LeaseHeld(
+            f"The {lease.purpose} ended {since} after it began without putting production back.",
+            hint="Run `pitstop trial recover` first; it finishes the restore.",
+        )
+    return LeaseHeld(
+        f"The lease is held by the {lease.purpose} (process {lease.holder.pid}, since {since}).",
+        hint="Wait for it, or stop it with Ctrl-C: it puts production back first. See `pitstop trial status`.",
+    )
+
+
+def _write(home: Home, lease: Lease) -> None:
+    write_durably(home.lease, msgspec.json.encode(lease))
+
+
+@contextlib.contextmanager
+def _locked(home: Home) -> Iterator[None]:
+    descriptor = os.open(home.root / "lease.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

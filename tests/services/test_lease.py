@@ -1,0 +1,86 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pitstop.core.errors import LeaseHeld
+from pitstop.core.home import Home
+from pitstop.core.process_id import ProcessId, is_alive, own_id, process_id
+from pitstop.decisions.lease import Claimant, Phase, Standing
+from pitstop.services.lease import LeaseLost, acquire, lease_standing, read_lease
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path).prepared()
+
+
+def take(home, now=100.0, **options):
+    return acquire(home, lambda: now, purpose="trial nightly", engines=("qwen",), **options)
+
+
+def test_two_cannot_hold_it(home):
+    take(home)
+    with pytest.raises(LeaseHeld, match=f"process {os.getpid()}"):
+        take(home)
+
+
+def test_it_is_free_again_after_the_release(home):
+    take(home).release()
+    assert read_lease(home) is None
+    take(home)
+
+
+def test_a_recovery_takes_a_stalled_lease_and_the_old_holder_finds_out_before_it_acts(home):
+    stalled = take(home, now=100.0, trial="T1")
+    with pytest.raises(LeaseHeld):
+        take(home, now=500.0)
+    take(home, now=500.0, claimant=Claimant.RECOVERY)
+    with pytest.raises(LeaseLost):
+        stalled.check()
+    with pytest.raises(LeaseLost):
+        stalled.renew()
+    stalled.release()
+    assert read_lease(home) is not None
+
+
+TAKE_AND_DIE = """
+import os, pathlib, sys
+from pitstop.core.home import Home
+from pitstop.services.lease import acquire
+acquire(Home(pathlib.Path(sys.argv[1])), lambda: 100.0, purpose="trial nightly", engines=("qwen",), trial="T1")
+os._exit(9)
+"""
+
+
+def test_the_lease_of_a_killed_trial_is_kept_for_recovery(home):
+    died = subprocess.run([sys.executable, "-c", TAKE_AND_DIE, home.root], timeout=30, check=False)
+    assert died.returncode == 9
+    assert lease_standing(home, 101.0)[1] is Standing.ABANDONED
+    with pytest.raises(LeaseHeld, match="without putting production back") as caught:
+        take(home)
+    assert "trial recover" in caught.value.hint
+    take(home, claimant=Claimant.RECOVERY)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"token": 1}', b"\xff\xfe"])
+def test_a_torn_file_is_no_lease(home, content):
+    home.lease.write_bytes(content)
+    take(home)
+
+
+def test_renewing_pushes_the_expiry_and_changes_the_phase(home):
+    now = [100.0]
+    held = acquire(home, lambda: now[0], purpose="trial", engines=("q",), phase=Phase.WAITING)
+    now[0] = 150.0
+    held.renew(Phase.ACTIVE)
+    assert (read_lease(home).expires_at_s, read_lease(home).phase) == (210.0, Phase.ACTIVE)
+
+
+def test_a_pid_that_was_reused_or_belongs_to_another_boot_is_not_alive():
+    mine = own_id()
+    assert is_alive(mine)
+    assert not is_alive(ProcessId(mine.pid, mine.start_ticks + 1, mine.boot_id))
+    assert not is_alive(ProcessId(mine.pid, mine.start_ticks, "another-boot"))
+    assert process_id(2**22 + 1) is None
