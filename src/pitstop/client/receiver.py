@@ -1,0 +1,129 @@
+"""The hot path of a stream: llhttp takes the framing off, times are stamped, bytes are kept. Understanding comes later."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+import httptools
+
+from pitstop.client.exchange import Exchange, Fault
+
+MAX_HEADER_BYTES = 64 * 1024  # llama.cpp and nginx stop at 8 KiB; nobody sends more by accident
+
+
+class Receiver(asyncio.Protocol):
+    """Takes bytes apart as far as llhttp must, stamps them, keeps them."""
+
+    def __init__(self, done: asyncio.Future[None], max_body_bytes: int) -> None:
+        self.done = done
+        self.sent_at: float | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._status: int | None = None
+        self._headers: list[tuple[str, str]] = []
+        self._headers_at: float | None = None
+        self._finished_at: float | None = None
+        self._times: list[float] = []
+        self._parts: list[bytes] = []
+        self._fault: Fault | None = None
+        self._reason = ""
+        self._now = 0.0
+        self._room = MAX_HEADER_BYTES
+        self._max_body_bytes = max_body_bytes
+        self._ended = False
+
+    # -- the hot path
+
+    def data_received(self, data: bytes) -> None:
+        self._now = monotonic()
+        self._room -= len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as bad:
+            self.end(Fault.NOT_HTTP, _not_http(bad, data, self._status))
+        if self._room < 0:
+            self._too_long()
+
+    def on_body(self, body: bytes) -> None:
+        self._times.append(self._now)
+        self._parts.append(body)
+
+    # -- once per exchange
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+
+    def on_headers_complete(self) -> None:
+        self._status = self._parser.get_status_code()
+        self._headers_at = self._now
+        self._room = self._max_body_bytes
+        coding = self._value("content-encoding")
+        if coding.lower() not in {"", "identity"}:
+            self.end(Fault.ENCODED, f"the body is encoded as {coding[:40]!r}, although identity was asked for")
+
+    def on_message_complete(self) -> None:
+        if self._status is not None and 100 <= self._status < 200:  # 100 Continue, 103 Early Hints: the reply follows
+            self._status, self._headers, self._room = None, [], MAX_HEADER_BYTES
+            return
+        self.end()
+
+    def eof_received(self) -> None:
+        self._now = monotonic()
+        if self._until_close():
+            self.end()
+        else:
+            self.end(Fault.TRUNCATED, self._truncated())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is None:
+            self.eof_received()
+        else:
+            self.end(Fault.RESET, f"the connection broke {self._where()} ({exc})")
+
+    def end(self, fault: Fault | None = None, reason: str = "") -> None:
+        """The first end counts; what comes later is not part of the exchange."""
+        if self._ended:
+            return
+        self._ended, self._fault, self._reason = True, fault, reason
+        self._finished_at = monotonic() if fault is Fault.DEADLINE else (self._now or monotonic())
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def exchange(self, url: str) -> Exchange:
+        ends, total = [], 0
+        for part in self._parts:
+            total += len(part)
+            ends.append(total)
+        return Exchange(
+            url=url, sent_at=self.sent_at, headers_at=self._headers_at, finished_at=self._finished_at,
+            status=self._status, headers=tuple(self._headers), body=b"".join(self._parts),
+            times=tuple(self._times), ends=tuple(ends), fault=self._fault, reason=self._reason,
+        )  # fmt: skip
+
+    def _value(self, name: str) -> str:
+        return next((value.strip() for key, value in self._headers if key == name), "")
+
+    def _until_close(self) -> bool:
+        """Whether this reply ends where the connection ends (RFC 9112, 6.3, rule 8)."""
+        chunked = "chunked" in self._value("transfer-encoding").lower()
+        return self._status is not None and not chunked and not self._value("content-length")
+
+    def _too_long(self) -> None:
+        if self._status is None:
+            self.end(Fault.HEADERS_TOO_LONG, f"more than {MAX_HEADER_BYTES} bytes of headers")
+        else:
+            self.end(Fault.BODY_TOO_LONG, f"more than {self._max_body_bytes} bytes of body")
+
+    def _truncated(self) -> str:
+        return f"the server closed the connection {self._where()}"
+
+    def _where(self) -> str:
+        if self._status is None:
+            return "before it answered"
+        return f"after {sum(map(len, self._parts))} bytes of a body that was not whole"
+
+
+def _not_http(bad: Exception, data: bytes, status: int | None) -> str:
+    if status is None:
+        return f"what answers is no HTTP server; it began with {data[:40]!r}"
+    return f"the reply breaks the rules of HTTP ({bad}) at {data[:40]!r}"
