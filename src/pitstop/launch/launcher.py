@@ -13,15 +13,19 @@ import msgspec
 class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The whole launch value: enough to start the engine again on a machine that lost everything else.
 
-    Stored in the trial's journal before production is touched. Values of `secret_env` are read from the environment at
-    launch and never stored.
+    Stored in the trial's journal before production is touched. It holds no secret: `secret_env` names variables whose
+    values are read at launch from the environment given to `start`; of the values only `secret_digests` are kept.
     """
 
     engine: str
     launcher: str  # docker | process | script | compose | systemd
     argv: tuple[str, ...]
     port: int
+    host: str = "127.0.0.1"  # where clients reach it: a listener on another address is no conflict
     env: dict[str, str] = {}
+    secret_env: dict[str, str] = {}  # the engine's variable: the variable of our environment that holds its value
+    secret_digests: dict[str, str] = {}  # slow, short hashes, so that another value is another engine
+    base_env: dict[str, str] = {}  # PATH, HOME and the like as they were planned; all that a child inherits
     cwd: str = ""
     name: str = ""  # container, unit or service
     image: str = ""  # the reference with its digest
@@ -38,6 +42,7 @@ class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
             self.launcher,
             self.argv,
             sorted(self.env.items()),
+            sorted(self.secret_digests.items()),
             self.cwd,
             self.name,
             self.image,
@@ -64,6 +69,7 @@ class Launcher(Protocol):
     taken (and by whom), EngineFailed when it could not be started. `stop` returns only when the whole process tree is
     gone and the port is free; stopping what is not up is no error. `inspect` returns None when the engine is not up; it
     never reports somebody else's process. `recreatable` returns why this engine could not be started again, or "".
+    `foreign_listener` names who listens on the engine's port without belonging to the engine, or "".
     """
 
     async def start(self, spec: LaunchSpec, environ: Mapping[str, str]) -> Running: ...
@@ -73,6 +79,8 @@ class Launcher(Protocol):
     async def inspect(self, spec: LaunchSpec) -> Running | None: ...
 
     async def recreatable(self, spec: LaunchSpec) -> str: ...
+
+    async def foreign_listener(self, spec: LaunchSpec) -> str: ...
 
     def log_path(self, spec: LaunchSpec) -> Path | None: ...
 
