@@ -2,9 +2,10 @@
 
 A nonce is the decimal form of a hash over (seed, run id, counter), always of the same length. Why each part:
 
-* the counter: no two requests of one run share their beginning, whichever ruler sends them and however often it is repeated;
-* the run id: no two runs share it either. Two arms of a trial with the same seed would otherwise send the same bytes, and a
-  prefix cache that outlives the engine (on disk, or in a cache server) would serve the second arm what the first arm computed;
+* the counter: no two requests of one run share their beginning, whichever ruler sends them, however often;
+* the run id: no two runs share it either. Two arms of a trial with the same seed would otherwise send the same bytes,
+  and a prefix cache that outlives the engine (on disk, or in a cache server) would serve the second arm what the first
+  one computed;
 * the seed: a run whose document is at hand can be sent again, byte for byte.
 
 Both arms are treated alike because the form is alike: digits alone, as many of them in every nonce. Tokenizers either
@@ -17,7 +18,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass, field
 
-DIGITS = 24  # eight tokens where three digits are one token, so that a whole block of 16 never consists of the template alone
+DIGITS = 24  # eight tokens or more: two requests differ within the first block even behind a template's opening tokens
 
 
 def nonce(seed: int, run_id: str, counter: int) -> str:

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.core.documents import RequestRecord
+from pitstop.engines.adapter import Counters
+from pitstop.rulers.integrity import doubts_of_counters, doubts_of_reply
+
+
+def reply(tokens=100, *, events=100, text_bytes=400, reasoning=None, ok=True):
+    return RequestRecord(
+        ruler="decode", case="c", ok=ok, error="" if ok else "reset", completion_tokens=tokens, events=events,
+        text_bytes=text_bytes, reasoning_tokens=reasoning,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (reply(), ""),
+        (reply(events=25), ""),  # speculation: four tokens an event
+        (reply(events=1), ""),
+        (reply(513, text_bytes=2000), ""),  # a closing token beyond the limit
+        (reply(19503), "19503 tokens where at most 512"),
+        (reply(reasoning=101), "101 reasoning tokens among 100"),
+        (reply(50, events=100), "100 events carried text"),
+        (reply(500, events=90, text_bytes=300), "500 tokens for 300 bytes"),
+        (reply(30, events=30, text_bytes=1200), "30 tokens only for 1200 bytes"),
+        (reply(3, events=1, text_bytes=60), ""),  # too short to judge
+        (reply(0, events=0, text_bytes=0), ""),
+    ],
+)
+def test_what_cannot_be_true_is_said_with_its_numbers(record, expected):
+    doubts = doubts_of_reply(record, 512)
+    assert any(expected in doubt for doubt in doubts) if expected else doubts == ()
+
+
+def test_a_failed_or_uncounted_reply_is_not_judged():
+    assert doubts_of_reply(reply(19503, ok=False), 512) == ()
+    assert doubts_of_reply(reply(None), 512) == ()
+
+
+@pytest.mark.parametrize(
+    ("counted", "finished", "expected"),
+    [
+        (300, 3, ""),
+        (303, 3, ""),  # the closing token of each
+        (297, 3, ""),
+        (None, 3, ""),
+        (150, 3, "went up by 150 only"),
+        (600, 3, "counted 600 for the same requests"),
+        (600, 9, "somebody else"),
+        (600, None, "somebody else"),
+    ],
+)
+def test_the_server_s_counters_are_held_against_its_replies(counted, finished, expected):
+    doubts = doubts_of_counters([reply()] * 3, Counters(generation_tokens=counted, requests_finished=finished))
+    assert any(expected in doubt for doubt in doubts) if expected else doubts == ()
+
+
+def test_with_a_failed_request_among_them_the_counters_prove_nothing():
+    assert doubts_of_counters([reply(), reply(ok=False)], Counters(generation_tokens=5000)) == ()
+
+
+@given(st.integers(1, 512), st.data())
+def test_honest_accounting_of_any_speculation_is_never_doubted(tokens, data):
+    events = data.draw(st.integers(1, tokens))
+    text_bytes = data.draw(st.integers(tokens, tokens * 8))
+    assert doubts_of_reply(reply(tokens, events=events, text_bytes=text_bytes), 512) == ()
