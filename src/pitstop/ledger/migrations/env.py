@@ -1,0 +1,16 @@
+"""Run by Alembic: the steps, on the connection and in the transaction that `upgrade` was given."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from pitstop.ledger.tables import VERSION_TABLE, metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table=VERSION_TABLE,
+    transactional_ddl=True,
+)
+with context.begin_transaction():
+    context.run_migrations()
