@@ -70,6 +70,7 @@ class Launcher(Protocol):
     gone and the port is free; stopping what is not up is no error. `inspect` returns None when the engine is not up; it
     never reports somebody else's process. `recreatable` returns why this engine could not be started again, or "".
     `foreign_listener` names who listens on the engine's port without belonging to the engine, or "".
+    `exit_state` is how an engine that is down ended: exit code, or its signal as a negative number; None: not known.
     """
 
     async def start(self, spec: LaunchSpec, environ: Mapping[str, str]) -> Running: ...
@@ -81,6 +82,8 @@ class Launcher(Protocol):
     async def recreatable(self, spec: LaunchSpec) -> str: ...
 
     async def foreign_listener(self, spec: LaunchSpec) -> str: ...
+
+    async def exit_state(self, spec: LaunchSpec) -> int | None: ...
 
     def log_path(self, spec: LaunchSpec) -> Path | None: ...
 

@@ -1,0 +1,264 @@
+"""From configuration to launch value: knobs become arguments, environment or image. Pure; nothing is looked up."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from pitstop.core.config.consistency import BUILT_IN_KNOB, knobs_of
+from pitstop.core.config.engine import (
+    OFF,
+    ComposeLaunch,
+    DockerLaunch,
+    Engine,
+    Knob,
+    ProcessLaunch,
+    ScriptLaunch,
+    SystemdLaunch,
+)
+from pitstop.core.config.nearest import nearest
+from pitstop.core.errors import UsageError
+from pitstop.launch import environment
+from pitstop.launch.launcher import LaunchSpec
+from pitstop.launch.secrets import HIDDEN, digest, is_secret, redacted, secret_words
+
+_PLACEHOLDER = re.compile(r"\{(port|python|value)\}")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def plan(
+    name: str,
+    engine: Engine,
+    overrides: Mapping[str, str] | None = None,
+    *,
+    environ: Mapping[str, str],
+    python: str = sys.executable,
+) -> LaunchSpec:
+    """The launch value of `engine` with some knobs overridden.
+
+    `environ` supplies PATH and the like, `${NAME}` references in `env`, and the secrets, of which only hashes are kept.
+    UsageError for an unknown knob or value (with the nearest), and for a secret that stands in a command line.
+    """
+    if engine.launch is None:
+        raise UsageError(
+            f"engine {name} has no [engine.{name}.launch], so pitstop cannot start it.",
+            hint="Add one, or measure it as it is with `pitstop bench`.",
+        )
+    settings = settings_of(name, engine, overrides or {})
+    port, host = address_of(engine)
+    draft = _Draft(name, engine, settings, {"port": str(port), "python": python}, environ)
+    common = {
+        "engine": name,
+        "port": port,
+        "host": host,
+        "base_env": environment.base(environ),
+        "overrides": dict(overrides or {}),
+        "stop_timeout_s": float(engine.stop_timeout),
+        "version_argv": draft.filled(engine.launch.version_command),
+        "env": draft.env,
+        "secret_env": draft.secret_env,
+        "secret_digests": draft.secret_digests,
+    }
+    spec = _build(engine.launch, draft, common)
+    _refuse_secrets(name, spec)
+    return spec
+
+
+def settings_of(name: str, engine: Engine, overrides: Mapping[str, str]) -> dict[str, str]:
+    """Every knob with the value that it has under `overrides`."""
+    knobs = knobs_of(engine)
+    for knob, value in overrides.items():
+        if knob not in knobs:
+            known = ", ".join(sorted(knobs)) or "none"
+            raise UsageError(
+                f"engine {name} has no knob {knob!r}{nearest(knob, knobs)}", hint=f"Its knobs are: {known}."
+            )
+        declared = engine.knob.get(knob)
+        if declared is not None and declared.values and value not in declared.values:
+            raise UsageError(
+                f"knob {knob} of engine {name} cannot be {value!r}.", hint=f"It takes: {', '.join(declared.values)}."
+            )
+    return {**knobs, **overrides}
+
+
+def address_of(engine: Engine) -> tuple[int, str]:
+    """Port and host of the engine's base_url."""
+    url = urlsplit(engine.base_url)
+    try:
+        port = url.port or _DEFAULT_PORTS.get(url.scheme, 80)
+    except ValueError as error:
+        raise UsageError(f"base_url {engine.base_url!r} has no valid port: {error}.") from error
+    return port, url.hostname or ""
+
+
+def environ_with_literals(engine: Engine, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for `Launcher.start`: with the secrets that stand literally in the configuration added."""
+    literals = engine.launch.env if engine.launch is not None else {}
+    own = {key: value for key, value in literals.items() if is_secret(key, value) and not _REFERENCE.fullmatch(value)}
+    return {**environ, **own}
+
+
+class _Draft:
+    """The parts that all launchers share: arguments and environment with the knobs turned."""
+
+    def __init__(
+        self,
+        name: str,
+        engine: Engine,
+        settings: Mapping[str, str],
+        words: Mapping[str, str],
+        environ: Mapping[str, str],
+    ) -> None:
+        assert engine.launch is not None
+        self.name, self.settings, self._words, self._environ = name, settings, words, environ
+        self.args: tuple[str, ...] = ()
+        self.env: dict[str, str] = {}
+        self.secret_env: dict[str, str] = {}
+        self.secret_digests: dict[str, str] = {}
+        for key, value in engine.launch.env.items():
+            self._set(key, value)
+        for knob_name, knob in engine.knob.items():
+            self._turn(knob, settings[knob_name])
+
+    def filled(self, words: tuple[str, ...], value: str | None = None) -> tuple[str, ...]:
+        """Fill in `{port}`, `{python}` and `{value}`; every other brace stays as it is."""
+        known = dict(self._words) if value is None else {**self._words, "value": value}
+        return tuple(_PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), word) for word in words)
+
+    def _turn(self, knob: Knob, value: str) -> None:
+        if knob.args and value != OFF:
+            self.args += self.filled(knob.args, value)
+        # A default of "off" leaves the variable to the script's own default; turned to "off" by hand, it says so.
+        if knob.env and not (value == OFF and knob.default == OFF):
+            self._set(knob.env, value)
+
+    def _set(self, key: str, value: str) -> None:
+        reference = _REFERENCE.fullmatch(value)
+        source = reference[1] if reference else key
+        if is_secret(key, value):
+            self.secret_env[key] = source
+            known = self._environ.get(source) if reference else value
+            self.secret_digests[key] = digest(self.name, key, known) if known is not None else "not set"
+        elif reference is None:
+            self.env[key] = self.filled((value,))[0]
+        elif source not in self._environ:
+            raise UsageError(
+                f"engine {self.name} takes {key} from ${{{source}}}, which is not set in the environment.",
+                hint=f"Export {source}, or write its value in [engine.{self.name}.launch.env].",
+            )
+        elif is_secret(source, self._environ[source]):
+            self.secret_env[key] = source
+            self.secret_digests[key] = digest(self.name, key, self._environ[source])
+        else:
+            self.env[key] = self._environ[source]
+
+
+def _build(launch: object, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+    match launch:
+        case DockerLaunch():
+            return _docker(launch, draft, common)
+        case ProcessLaunch():
+            return _spec(common, launcher="process", argv=draft.filled(launch.command) + draft.args, cwd=launch.cwd)
+        case ScriptLaunch():
+            return _script(launch, draft, common)
+        case ComposeLaunch():
+            return _compose(launch, draft, common)
+        case SystemdLaunch():
+            return _systemd(launch, draft, common)
+    raise UsageError(f"engine {draft.name}: pitstop has no launcher for {type(launch).__name__}.")
+
+
+def _docker(launch: DockerLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+    """`docker run` as a person would type it; the parts that pitstop adds to find it again are not in the value."""
+    image = draft.settings[BUILT_IN_KNOB]
+    _refuse_own_options(draft.name, launch.run)
+    command = draft.filled(launch.command) + draft.args
+    settings = [word for key, value in draft.env.items() for word in ("--env", f"{key}={value}")]
+    settings += [word for key in draft.secret_env for word in ("--env", key)]
+    argv = (
+        launch.binary, "run", "--detach", "--pull", "never", "--name", launch.name,
+        *draft.filled(launch.run), *settings, image, *command,
+    )  # fmt: skip
+    return _spec(
+        common,
+        launcher="docker",
+        argv=argv,
+        name=launch.name,
+        image=image,
+        options={"binary": launch.binary, "command_at": str(len(argv) - len(command))},
+    )
+
+
+def _script(launch: ScriptLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+    return _spec(
+        common,
+        launcher="script",
+        argv=draft.filled(launch.start) + draft.args,
+        stop_argv=draft.filled(launch.stop),
+        cwd=launch.cwd,
+        name=launch.container,
+        options={"pidfile": launch.pidfile} if launch.pidfile else {},
+    )
+
+
+def _compose(launch: ComposeLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+    _refuse_arguments(draft, "compose", "a variable that the compose file reads, as in `${MTP_K:-3}`")
+    project = ("--project-name", launch.project) if launch.project else ()
+    front = ("docker", "compose", "--file", launch.file, *project)
+    return _spec(
+        common,
+        launcher="compose",
+        argv=(*front, "up", "--detach", "--no-deps", "--force-recreate", "--pull", "never", launch.service),
+        stop_argv=(*front, "rm", "--stop", "--force", launch.service),
+        name=launch.service,
+        options={"file": launch.file, "project": launch.project},
+    )
+
+
+def _systemd(launch: SystemdLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+    _refuse_arguments(draft, "systemd", "a variable that the unit's ExecStart= reads, as in `$MTP_K`")
+    front = ("systemctl", "--user") if launch.user else ("systemctl",)
+    return _spec(
+        common,
+        launcher="systemd",
+        argv=(*front, "start", launch.unit),
+        stop_argv=(*front, "stop", launch.unit),
+        name=launch.unit,
+        options={"user": "yes" if launch.user else "", "container": launch.container},
+    )
+
+
+def _spec(common: dict[str, object], **parts: object) -> LaunchSpec:
+    return LaunchSpec(**common, **parts)  # type: ignore[arg-type]
+
+
+def _refuse_arguments(draft: _Draft, launcher: str, instead: str) -> None:
+    if draft.args:
+        raise UsageError(
+            f"engine {draft.name}: {launcher} has its command in its own file, so a knob cannot add {draft.args[0]}.",
+            hint=f"Give the knob `env = ...` in place of `args`: {instead}.",
+        )
+
+
+def _refuse_own_options(name: str, options: tuple[str, ...]) -> None:
+    for option in options:
+        if option.partition("=")[0] in ("--name", "--detach", "-d", "--pull", "--cidfile"):
+            raise UsageError(
+                f"engine {name}: {option} in `run` is set by pitstop itself.",
+                hint="Remove it; the container's name is `name`, and pulling is a step of its own.",
+            )
+
+
+def _refuse_secrets(name: str, spec: LaunchSpec) -> None:
+    for argv in (spec.argv, spec.stop_argv, spec.version_argv):
+        for at in secret_words(argv):
+            shown = redacted(argv)[at]
+            where = f"{argv[at - 1]} {shown}" if shown == HIDDEN and at else shown
+            raise UsageError(
+                f"engine {name}: its command line holds a secret ({where}), which everybody on the machine can read.",
+                hint="Move it to the launch's `env` (VLLM_API_KEY, LLAMA_API_KEY, HF_TOKEN…), best as "
+                'NAME = "${NAME}".',
+            )
