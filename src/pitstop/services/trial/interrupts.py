@@ -1,0 +1,53 @@
+"""Signals during a trial: the first one ends what may be ended and leads to the restore; the rest are only noted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Awaitable, Iterator
+
+from pitstop.decisions.trial import How, Outcome
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """Why the trial should end early, if it should; kept for as long as the trial runs."""
+
+    def __init__(self) -> None:
+        self.reason = ""
+        self._running: asyncio.Task[Outcome] | None = None
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[Interrupts]:
+        """Take SIGINT, SIGTERM and SIGHUP; from the restore on they cannot stop anything any more."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self.interrupt, signal.Signals(number).name)
+        try:
+            yield self
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def interrupt(self, reason: str) -> None:
+        """End the running interruptible action, now or as soon as one begins."""
+        self.reason = self.reason or reason
+        if self._running is not None:
+            self._running.cancel()
+
+    async def interruptible(self, work: Awaitable[Outcome]) -> Outcome:
+        """The outcome of `work`, or INTERRUPTED; work that was not begun yet is not begun."""
+        task = asyncio.ensure_future(work)
+        if self.reason:
+            task.cancel()
+        self._running = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self.reason:
+                raise
+            return Outcome(How.INTERRUPTED, self.reason)
+        finally:
+            self._running = None

@@ -1,0 +1,66 @@
+import pytest
+
+from pitstop.core.documents import EngineIdentity, Figure, RunDocument, Status, Verdict
+from pitstop.services.trial.verdicts import Question, judge_arm
+from pitstop.stats.noise import NoisePrior
+
+KEY = ("decode", "prose/en", "decode_tok_s")
+NOISE = NoisePrior(sd=0.005, df=30)
+ENGINE = EngineIdentity(kind="vllm", model="m")
+
+
+def figure(value, status=Status.OK, metric="decode_tok_s", reason=""):
+    return Figure(
+        ruler="decode", case="prose/en", metric=metric, unit="tok/s", value=value, status=status, source="usage", reason=reason
+    )  # fmt: skip
+
+
+def runs(*figures):
+    return {
+        block: RunDocument(id=str(block), started_at="", engine=ENGINE, figures=[f] if f else [])
+        for block, f in enumerate(figures)
+    }
+
+
+def judged(production, variant, noise=NOISE, primary=("decode/*/decode_tok_s",), blocks=(0, 1)):
+    return judge_arm("k2", production, variant, Question(0.03, primary, blocks), lambda _key: noise)
+
+
+def test_a_clear_gain_in_both_blocks_is_better():
+    [record] = judged(runs(figure(100.0), figure(101.0)), runs(figure(121.0), figure(120.0)))
+    assert (record.verdict, record.primary, record.blocks) == (Verdict.BETTER, True, 2)
+    assert record.ratio == pytest.approx(1.2, rel=0.02)
+
+
+def test_one_boot_without_knowledge_of_the_box_is_undecided():
+    [record] = judged(runs(figure(100.0)), runs(figure(130.0)), noise=None, blocks=(0,))
+    assert record.verdict is Verdict.UNDECIDED
+
+
+def test_an_invalid_block_is_left_out_and_named_not_held_against_the_arm():
+    wrong = figure(200.0, Status.INVALID, reason="the engine that answered was vllm 0.23")
+    [record] = judged(runs(figure(100.0), figure(100.0)), runs(wrong, wrong))
+    assert record.verdict is Verdict.UNDECIDED
+    assert "2 of 2 block(s) left out as invalid: the engine that answered was vllm 0.23" in record.reason
+
+
+def test_an_unverified_figure_claims_nothing():
+    doubtful = figure(150.0, Status.UNVERIFIED, reason="the server says nothing of its cache")
+    [record] = judged(runs(figure(100.0), figure(100.0)), runs(doubtful, doubtful))
+    assert record.verdict is Verdict.UNDECIDED
+    assert "says nothing of its cache" in record.reason
+
+
+def test_an_arm_that_never_booted_is_worse_not_missing():
+    [record] = judged(runs(figure(100.0), figure(100.0)), {})
+    assert record.verdict is Verdict.WORSE
+
+
+def test_what_explains_a_figure_gets_no_verdict():
+    assert judged(runs(figure(3.0, metric="tokens_per_event")), runs(figure(4.0, metric="tokens_per_event"))) == []
+
+
+def test_lower_is_better_for_a_time():
+    slow, quick = figure(0.5, metric="ttft_s"), figure(0.3, metric="ttft_s")
+    [record] = judged(runs(slow, slow), runs(quick, quick))
+    assert (record.verdict, record.primary) == (Verdict.BETTER, False)
