@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from pitstop.core.config.engine import OFF, DockerLaunch, Engine
 from pitstop.core.config.nearest import nearest
+from pitstop.core.config.routes import gateway_contradictions
 from pitstop.core.config.schema import Config
 from pitstop.core.config.trial import Trial
 
@@ -20,6 +21,7 @@ def contradictions(config: Config) -> Iterator[str]:
         yield from _engine(name, engine)
     for name, trial in config.trial.items():
         yield from _trial(name, trial, config)
+    yield from gateway_contradictions(config)
 
 
 def knobs_of(engine: Engine) -> dict[str, str]:
