@@ -1,0 +1,240 @@
+"""`up`, `down`, `restart`, `status`, `logs`."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
+
+if TYPE_CHECKING:
+    from pitstop.launch.launcher import LaunchSpec
+    from pitstop.services.lifecycle import EngineStatus
+    from pitstop.services.site import Site
+
+EngineName = Annotated[
+    str | None, typer.Argument(metavar="ENGINE", help="Its name in pitstop.toml; production's when left out.")
+]
+Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KNOB=VALUE", help="Turn a knob for this launch.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("up")(up)
+    app.command("down")(down)
+    app.command("restart")(restart)
+    app.command("status")(status)
+    app.command("logs")(logs)
+
+
+@guarded
+def up(
+    engine: EngineName = None,
+    settings: Setting = None,
+    dry_run: DryRun = False,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Start an engine and wait until it serves."""
+    from pitstop.client.loop import run
+    from pitstop.services.lifecycle import up as start
+
+    shell = Shell(json_output, config_file)
+    site, spec = _site_and_spec(shell, engine, settings)
+    if dry_run:
+        _show_launch(shell, spec, "would start")
+        return
+    with _waiting(shell) as say:
+        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
+    shell.document({"engine": site.name, "up": True, "running": running})
+    shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
+
+
+@guarded
+def down(
+    engine: EngineName = None, dry_run: DryRun = False, json_output: JsonFlag = False, config_file: ConfigFile = None
+) -> None:
+    """Stop an engine, children included."""
+    from pitstop.client.loop import run
+    from pitstop.services.lifecycle import down as stop
+
+    shell = Shell(json_output, config_file)
+    site, spec = _site_and_spec(shell, engine, None)
+    if dry_run:
+        _show_launch(shell, spec, "would stop")
+        return
+    with _waiting(shell) as say:
+        was_up = run(stop(site, shell.home(), epoch_s=time.time, say=say))
+    shell.document({"engine": site.name, "up": False, "was_up": was_up})
+    shell.say(f"{site.name} is down." if was_up else f"{site.name} was down already.")
+
+
+@guarded
+def restart(
+    engine: EngineName = None,
+    settings: Setting = None,
+    dry_run: DryRun = False,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Stop an engine and start it with its defaults, or with --set."""
+    from pitstop.client.loop import run
+    from pitstop.services.lifecycle import down as stop
+    from pitstop.services.lifecycle import up as start
+
+    shell = Shell(json_output, config_file)
+    site, spec = _site_and_spec(shell, engine, settings)
+    if dry_run:
+        _show_launch(shell, spec, "would restart")
+        return
+    with _waiting(shell) as say:
+        run(stop(site, shell.home(), epoch_s=time.time, say=say))
+        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
+    shell.document({"engine": site.name, "up": True, "running": running})
+    shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
+
+
+@guarded
+def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
+    """Show what is up, who holds the lease, and whether anything is owed."""
+    from pitstop.client.loop import run
+    from pitstop.services.lease import lease_standing
+    from pitstop.services.lifecycle import status as look
+    from pitstop.services.site import site_of
+    from pitstop.services.trial.folder import owed
+
+    shell = Shell(json_output, config_file)
+    config, home = shell.config(), shell.home()
+    seen = [run(look(site_of(name, engine, home, os.environ))) for name, engine in config.engine.items()]
+    lease, standing = lease_standing(home, time.time())
+    debts = [folder.id for folder in owed(home)]
+    shell.document(
+        {
+            "engines": [_status_record(one) for one in seen],
+            "lease": {"standing": standing.value, "purpose": lease.purpose if lease else None},
+            "owed": debts,
+        }
+    )
+    shell.say(_status_table(seen))
+    if lease is not None:
+        shell.say(f"Lease: {standing.value}, {lease.purpose} (process {lease.holder.pid}).")
+    for debt in debts:
+        shell.say(f"Trial {debt} owes a restore: pitstop trial recover")
+
+
+@guarded
+def logs(
+    engine: EngineName = None,
+    lines: Annotated[int, typer.Option("--lines", "-n", help="How many of the last lines.")] = 50,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines come; Ctrl-C ends.")] = False,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Show the end of an engine's log, kept across restarts."""
+    import sys
+
+    from pitstop.client.loop import run
+    from pitstop.core.errors import UsageError
+
+    shell = Shell(json_output, config_file)
+    site, spec = _site_and_spec(shell, engine, None)
+    assert site.launcher is not None
+    tail = run(site.launcher.log_tail(spec, lines))
+    path = site.launcher.log_path(spec)
+    shell.document({"engine": site.name, "path": str(path) if path else None, "lines": tail})
+    if not json_output:
+        sys.stdout.write("".join(f"{line}\n" for line in tail))
+    if follow:
+        if path is None:
+            raise UsageError(f"the log of {site.name} is kept by its container engine.", hint="Use its own `logs -f`.")
+        _follow(path)
+
+
+def _follow(path: Path) -> None:
+    import sys
+
+    with path.open("r", encoding="utf-8", errors="replace") as stream:
+        stream.seek(0, os.SEEK_END)
+        while True:
+            text = stream.read()
+            if text:
+                sys.stdout.write(text)
+                sys.stdout.flush()
+            else:
+                time.sleep(0.3)
+
+
+def _site_and_spec(shell: Shell, engine: str | None, settings: list[str] | None) -> tuple[Site, LaunchSpec]:
+    from pitstop.core.errors import UsageError
+    from pitstop.launch.plan import plan
+    from pitstop.services.site import engine_named, site_of
+
+    name, chosen = engine_named(shell.config(), engine)
+    site = site_of(name, chosen, shell.home(), os.environ)
+    overrides: dict[str, str] = {}
+    for setting in settings or []:
+        knob, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set {setting} has no value.", hint="Write it as --set KNOB=VALUE.")
+        overrides[knob] = value
+    return site, plan(name, chosen, overrides, environ=os.environ)
+
+
+def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:
+    import shlex
+
+    shell.document({"engine": spec.engine, "dry_run": True, "fingerprint": spec.fingerprint, "argv": list(spec.argv)})
+    shell.say(f"{verb} {spec.engine} ({spec.launcher}, fingerprint {spec.fingerprint}):")
+    shell.say(f"  {shlex.join(spec.argv)}")
+
+
+def _waiting(shell: Shell) -> Any:
+    """A line on stderr that says what is waited for, with the elapsed time."""
+    import contextlib
+    from collections.abc import Callable, Iterator
+
+    @contextlib.contextmanager
+    def line() -> Iterator[Callable[[str], None]]:
+        with shell.console(stderr=True).status("…") as live:
+            yield live.update
+
+    return line()
+
+
+def _status_record(one: EngineStatus) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "up": one.running is not None,
+        "readiness": one.report.readiness.value,
+        "detail": one.report.detail,
+        "running": one.running,
+        "ordered_fingerprint": one.ordered_fingerprint,
+        "drifted": one.drifted,
+        "foreign_listener": one.foreign,
+    }
+
+
+def _status_table(seen: list[EngineStatus]) -> Any:
+    from rich.table import Table
+
+    table = Table("engine", "state", "pid", "since", "fingerprint", "note", box=None, pad_edge=False)
+    for one in seen:
+        running = one.running
+        state = one.report.readiness.value if running or one.report.models else "down"
+        notes = [
+            "not as configured" if one.drifted else "",
+            f"its port is served by {one.foreign}" if one.foreign else "",
+            one.report.detail if running else "",
+        ]
+        table.add_row(
+            one.name,
+            state,
+            str(running.pid or "") if running else "",
+            running.started_at if running else "",
+            running.fingerprint if running else "",
+            "; ".join(note for note in notes if note),
+        )
+    return table

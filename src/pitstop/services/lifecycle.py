@@ -1,0 +1,116 @@
+"""`up`, `down`, `restart`, `status`: one engine at a time, under the lease."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+
+from pitstop.core.errors import EngineFailed, UsageError
+from pitstop.core.home import Home
+from pitstop.engines.adapter import ReadinessReport
+from pitstop.launch.launcher import Launcher, LaunchSpec, Running
+from pitstop.launch.ready import ready
+from pitstop.services.lease import acquire
+from pitstop.services.site import Site
+
+Say = Callable[[str], None]
+Guarded = Callable[[Site, Running], contextlib.AbstractAsyncContextManager[None]]
+
+
+@contextlib.asynccontextmanager
+async def unguarded(_site: Site, _running: Running) -> AsyncIterator[None]:
+    """Boot without a memory guard."""
+    yield
+
+
+@dataclass(frozen=True)
+class EngineStatus:
+    """What is seen of one engine."""
+
+    name: str
+    running: Running | None
+    report: ReadinessReport
+    ordered_fingerprint: str | None
+    foreign: str  # who else listens on its port
+
+    @property
+    def drifted(self) -> bool:
+        """Up, but not as the configuration says."""
+        return self.running is not None and self.running.fingerprint != self.ordered_fingerprint
+
+
+async def up(
+    site: Site, home: Home, spec: LaunchSpec, *, epoch_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
+) -> Running:
+    """Start the engine and wait until it is ready. An engine that does not get ready is stopped again.
+
+    One that is up as ordered is left alone; one that is up with other settings is refused.
+    """
+    launcher = _launcher(site)
+    with _leased(home, site, "up", epoch_s):
+        found = await launcher.inspect(spec)
+        if found is not None and found.fingerprint != spec.fingerprint:
+            raise UsageError(
+                f"engine {site.name} is up with other settings ({found.fingerprint}, not {spec.fingerprint}).",
+                hint=f"Use `pitstop restart {site.name}` with the same --set to change them.",
+            )
+        if found is None:
+            say(f"starting {site.name}")
+            found = await launcher.start(spec, site.environ)
+        return await _until_ready(site, spec, found, say, guarded)
+
+
+async def down(site: Site, home: Home, *, epoch_s: Callable[[], float], say: Say) -> bool:
+    """Stop the engine, children included; False when it was down already."""
+    launcher = _launcher(site)
+    assert site.spec is not None
+    with _leased(home, site, "down", epoch_s):
+        was_up = await launcher.inspect(site.spec) is not None
+        say(f"stopping {site.name}")
+        await launcher.stop(site.spec)
+        return was_up
+
+
+async def status(site: Site) -> EngineStatus:
+    """Look at the engine; touches nothing."""
+    foreign = await site.launcher.foreign_listener(site.spec) if site.launcher and site.spec else ""
+    return EngineStatus(
+        name=site.name,
+        running=await site.running(),
+        report=await site.adapter.readiness(site.endpoint),
+        ordered_fingerprint=site.spec.fingerprint if site.spec else None,
+        foreign=foreign,
+    )
+
+
+async def _until_ready(site: Site, spec: LaunchSpec, running: Running, say: Say, guarded: Guarded) -> Running:
+    launcher = _launcher(site)
+    timeout_s = float(site.config.boot_timeout)
+    try:
+        async with guarded(site, running):
+            return await ready(
+                launcher, spec, site.adapter, site.endpoint, timeout_s, progress=lambda waits_for, _s: say(waits_for)
+            )
+    except BaseException:  # also a Ctrl-C: nothing half started is left behind
+        with contextlib.suppress(EngineFailed):
+            await launcher.stop(spec)
+        raise
+
+
+@contextlib.contextmanager
+def _leased(home: Home, site: Site, purpose: str, epoch_s: Callable[[], float]) -> Iterator[None]:
+    held = acquire(home, epoch_s, purpose=f"{purpose} {site.name}", engines=(site.name,))
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def _launcher(site: Site) -> Launcher:
+    if site.launcher is None:
+        raise UsageError(
+            f"engine {site.name} has no [engine.{site.name}.launch], so pitstop cannot start or stop it.",
+            hint="Add one; `pitstop config schema` lists what it takes.",
+        )
+    return site.launcher

@@ -1,0 +1,145 @@
+"""A trial from its promise to its end, and the recovery of one that was killed: the same loop from another state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pitstop.core.documents import Notice, TrialDocument, VerdictRecord
+from pitstop.core.errors import PitstopError
+from pitstop.core.home import Home
+from pitstop.decisions.lease import Claimant, Phase
+from pitstop.decisions.trial import Action, Do, Ending, Outcome, State, recovering
+from pitstop.ledger.store import Ledger
+from pitstop.rulers.registry import ruler_named
+from pitstop.services.lease import Held, acquire
+from pitstop.services.site import Site
+from pitstop.services.trial.folder import POLICY, TrialFolder
+from pitstop.services.trial.interrupts import Interrupts
+from pitstop.services.trial.journal import Journal
+from pitstop.services.trial.loop import Watcher, run_to_end
+from pitstop.services.trial.perform import Crew, Hands
+from pitstop.services.trial.promise import Promise
+from pitstop.services.trial.record import document, read_runs
+from pitstop.services.trial.verdicts import Key, Question, judge_arm
+from pitstop.stats.noise import NoisePrior
+
+
+@dataclass
+class Stage:
+    """What a trial is conducted with."""
+
+    home: Home
+    site: Site
+    crew: Crew
+    watcher: Watcher
+    open_ledger: Callable[[], Ledger]
+    epoch_s: Callable[[], float]
+
+
+def take_lease(stage: Stage, promise: Promise, claimant: Claimant = Claimant.WORK) -> Held:
+    """The lease for this trial; it says `waiting` until production is really touched."""
+    return acquire(
+        stage.home,
+        stage.epoch_s,
+        purpose=f"trial {promise.name} ({promise.id})",
+        engines=(promise.engine_name,),
+        claimant=claimant,
+        trial=promise.id,
+        phase=Phase.WAITING if claimant is Claimant.WORK else Phase.ACTIVE,
+    )
+
+
+async def conduct(stage: Stage, folder: TrialFolder, promise: Promise, lease: Held) -> TrialDocument:
+    """Run the trial whose promise is on disk. The lease is given back only when production is proved."""
+    journal = Journal(folder.path, stage.crew.clock)
+    journal.keep_reserve()
+    return await _to_the_end(stage, folder, promise, State(promise.boots), lease, journal)
+
+
+async def recover(stage: Stage, folder: TrialFolder) -> TrialDocument:
+    """Put production back after a trial whose process is gone, from its promise and journal alone."""
+    promise = folder.promise()
+    lease = take_lease(stage, promise, Claimant.RECOVERY)
+    journal = Journal(folder.path, stage.crew.clock)
+    journal.note("recovery began")
+    return await _to_the_end(stage, folder, promise, recovering(folder.state()), lease, journal)
+
+
+async def _to_the_end(
+    stage: Stage, folder: TrialFolder, promise: Promise, state: State, lease: Held, journal: Journal
+) -> TrialDocument:
+    interrupts = Interrupts()
+    hands = Hands(promise, folder.path, stage.site, lease, journal, stage.crew)
+    lost = "the lease was taken over by another process"
+    with interrupts.listening():
+        async with lease.kept_alive(lambda: interrupts.interrupt(lost)):
+            state = await run_to_end(
+                state,
+                hands=hands,
+                journal=journal,
+                interrupts=interrupts,
+                still_ours=lease.check,
+                watcher=_Phased(stage.watcher, lease),
+                policy=POLICY,
+            )
+        finished = _finish(stage, folder, promise, state)
+    journal.release_reserve()
+    if state.ending is not Ending.NOT_RESTORED:
+        lease.release()
+    return finished
+
+
+@dataclass
+class _Phased:
+    """Passes on what happens, and turns the lease from waiting to active as soon as production is touched."""
+
+    watcher: Watcher
+    lease: Held
+
+    def action_begun(self, action: Action, state: State) -> None:
+        if action.do is not Do.WAIT_IDLE and self.lease.lease.phase is Phase.WAITING:
+            self.lease.renew(Phase.ACTIVE)
+        self.watcher.action_begun(action, state)
+
+    def action_ended(self, action: Action, outcome: Outcome) -> None:
+        self.watcher.action_ended(action, outcome)
+
+
+def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -> TrialDocument:
+    """Verdicts, document, ledger. Production is back by now, so nothing here may cost more than a warning."""
+    finished = document(folder.path, promise, state)
+    try:
+        with stage.open_ledger() as ledger:
+            finished.verdicts = verdicts(folder, promise, ledger)
+            ledger.record_trial(finished)
+    except PitstopError as error:
+        finished.verdicts = finished.verdicts or verdicts(folder, promise, None)
+        finished.warnings.append(Notice(code="ledger", text=f"The ledger did not take this trial: {error}"))
+    try:
+        folder.save(finished)
+    except OSError as error:
+        finished.warnings.append(Notice(code="disk", text=f"{folder.path} could not be written: {error}"))
+    return finished
+
+
+def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> list[VerdictRecord]:
+    """Every judged figure of every variant, as the runs on disk show them."""
+    production = read_runs(folder.path, promise, 0)
+    question = Question(
+        minimum_effect=float(promise.trial.minimum_effect),
+        primary=promise.trial.primary or _primary(promise),
+        blocks=tuple(range(promise.trial.boots)),
+    )
+
+    def noise(key: Key) -> NoisePrior | None:
+        return ledger.noise_prior(promise.engine.kind, *key) if ledger else None
+
+    judged: list[VerdictRecord] = []
+    for index, arm in enumerate(promise.arms[1:], start=1):
+        judged += judge_arm(arm.name, production, read_runs(folder.path, promise, index), question, noise)
+    return judged
+
+
+def _primary(promise: Promise) -> tuple[str, ...]:
+    return tuple(pattern for ruler in promise.trial.rulers for pattern in ruler_named(ruler).primary)

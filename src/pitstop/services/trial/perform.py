@@ -1,0 +1,197 @@
+"""Carries out the actions of a trial on the real world. Whatever the world does becomes an Outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from pitstop.core.documents import RunDocument, encode
+from pitstop.core.durable import write_durably
+from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, RequestRefused
+from pitstop.decisions.trial import Action, Boot, Do, How, Outcome
+from pitstop.launch.launcher import LaunchSpec, Running
+from pitstop.launch.ready import ready
+from pitstop.services.lease import Held, LeaseLost
+from pitstop.services.site import Site
+from pitstop.services.token import generate_token
+from pitstop.services.trial.journal import Journal
+from pitstop.services.trial.promise import Promise
+from pitstop.services.trial.record import PROOF, Proof, run_file
+
+Say = Callable[[str], None]  # what is being waited for, for the live view
+
+
+class Measure(Protocol):
+    """Measures the engine at a site; see `services.bench`."""
+
+    async def __call__(self, site: Site, promise: Promise, boot: Boot) -> RunDocument: ...
+
+
+class MemoryBack(Protocol):
+    """Waits until the memory of the last engine has really come back; raises EngineFailed after its timeout."""
+
+    async def __call__(self, site: Site, timeout_s: float, say: Say) -> None: ...
+
+
+class Idle(Protocol):
+    async def __call__(self, site: Site, promise: Promise, say: Say) -> Outcome: ...
+
+
+class Guarded(Protocol):
+    """A context in which the memory guard owns the engine; leaving it raises GuardTripped when it had to kill."""
+
+    def __call__(
+        self, site: Site, running: Running, promise: Promise
+    ) -> contextlib.AbstractAsyncContextManager[None]: ...
+
+
+@dataclass
+class Crew:
+    """The services that the hands call on; each can be replaced in a test."""
+
+    measure: Measure
+    memory_back: MemoryBack
+    idle: Idle
+    guarded: Guarded
+    clock: Callable[[], str]
+    say: Say
+
+
+class Hands:
+    """Performs one action at a time for one trial."""
+
+    def __init__(self, promise: Promise, folder: Path, site: Site, lease: Held, journal: Journal, crew: Crew) -> None:
+        assert site.launcher is not None
+        self._promise, self._folder, self._site = promise, folder, site
+        self._launcher, self._lease, self._journal, self._crew = site.launcher, lease, journal, crew
+        self._guard: contextlib.AsyncExitStack | None = None
+        self._deeds: Mapping[Do, Callable[[Action], Awaitable[Outcome]]] = {
+            Do.WAIT_IDLE: self._wait_idle,
+            Do.TAKE_DOWN: self._take_down,
+            Do.BOOT: self._boot,
+            Do.MEASURE: self._measure,
+            Do.STOP: self._stop,
+            Do.RESTORE: self._restore,
+            Do.PROVE: self._prove,
+        }
+
+    async def perform(self, action: Action) -> Outcome:
+        """Do it. Only a lost lease and a cancellation get out; anything else is how the action went."""
+        blames_arm = action.do in (Do.BOOT, Do.MEASURE)
+        try:
+            return await self._deeds[action.do](action)
+        except LeaseLost:
+            raise
+        except (EngineFailed, GuardTripped, RequestRefused) as error:
+            if blames_arm:
+                return Outcome(How.FAILED, await self._end_guard() or str(error))
+            return Outcome(How.REFUSED, str(error))
+        except (PitstopError, OSError) as error:
+            return Outcome(How.REFUSED, str(error))
+        except Exception as error:  # noqa: BLE001 - a fault of our own must lead to the restore, not past it
+            self._journal.note(traceback.format_exc())
+            return Outcome(How.REFUSED, f"a defect in pitstop: {type(error).__name__}: {error}")
+
+    async def _wait_idle(self, _action: Action) -> Outcome:
+        return await self._crew.idle(self._site, self._promise, self._crew.say)
+
+    async def _take_down(self, _action: Action) -> Outcome:
+        found = await self._launcher.inspect(self._production)
+        if found is None or found.fingerprint != self._production.fingerprint:
+            what = f"runs as {found.fingerprint}" if found else "is down"
+            return Outcome(How.REFUSED, f"production was changed by somebody else meanwhile: it {what}")
+        await self._launcher.stop(self._production)
+        return Outcome(How.DONE)
+
+    async def _boot(self, action: Action) -> Outcome:
+        spec = self._arm_spec(action)
+        await self._crew.memory_back(self._site, float(self._promise.trial.memory_timeout), self._crew.say)
+        running = await self._launcher.start(spec, self._site.environ)
+        await self._put_under_guard(running)
+        await self._until_ready(spec)
+        return Outcome(How.DONE)
+
+    async def _measure(self, action: Action) -> Outcome:
+        assert action.boot is not None
+        site = self._site.with_spec(self._arm_spec(action))
+        document = await self._crew.measure(site, self._promise, action.boot)
+        path = run_file(self._folder, action.boot, self._promise)
+        path.parent.mkdir(exist_ok=True)
+        write_durably(path, encode(document))
+        if await self._launcher.inspect(self._arm_spec(action)) is None:
+            tail = "\n".join(await self._launcher.log_tail(self._arm_spec(action)))
+            died = f"the engine died while it was measured; its last lines:\n{tail}"
+            return Outcome(How.FAILED, await self._end_guard() or died)
+        return Outcome(How.DONE)
+
+    async def _stop(self, _action: Action) -> Outcome:
+        tripped = await self._end_guard()
+        await self._launcher.stop(self._production)
+        return Outcome(How.DONE, tripped)
+
+    async def _restore(self, action: Action) -> Outcome:
+        """Look first: production that already runs as promised is not taken down again."""
+        if action.attempt > 1:
+            await asyncio.sleep(min(2.0 ** (action.attempt - 1), 30.0))
+        await self._end_guard()
+        found = await self._launcher.inspect(self._production)
+        fits = found is not None and found.fingerprint == self._production.fingerprint
+        if not fits or action.attempt > 1:
+            await self._launcher.stop(self._production)
+            with contextlib.suppress(EngineFailed):  # memory that is late in coming back must not keep production down
+                await self._crew.memory_back(self._site, float(self._promise.trial.memory_timeout), self._crew.say)
+            await self._launcher.start(self._production, self._site.environ)
+        await self._until_ready(self._production)
+        return Outcome(How.DONE)
+
+    async def _prove(self, _action: Action) -> Outcome:
+        found = await self._launcher.inspect(self._production)
+        if found is None or found.fingerprint != self._production.fingerprint:
+            what = f"it runs as {found.fingerprint}" if found else "it is down"
+            return Outcome(How.REFUSED, f"production is not as it was ({self._production.fingerprint}): {what}")
+        token = await generate_token(self._site)
+        proof = Proof(found.fingerprint, token, self._crew.clock())
+        with contextlib.suppress(OSError):  # the journal's own line is the record; this one is for the reader
+            write_durably(self._folder / PROOF, msgspec.json.encode(proof))
+        return Outcome(How.DONE, str(proof))
+
+    async def _until_ready(self, spec: LaunchSpec) -> None:
+        await ready(
+            self._launcher,
+            spec,
+            self._site.adapter,
+            self._site.endpoint,
+            float(self._site.config.boot_timeout),
+            progress=lambda waits_for, _elapsed: self._crew.say(waits_for),
+        )
+
+    async def _put_under_guard(self, running: Running) -> None:
+        await self._end_guard()
+        self._guard = contextlib.AsyncExitStack()
+        await self._guard.enter_async_context(self._crew.guarded(self._site, running, self._promise))
+
+    async def _end_guard(self) -> str:
+        """Release the guard; what it did, in words, when it had to kill."""
+        guard, self._guard = self._guard, None
+        if guard is None:
+            return ""
+        try:
+            await guard.aclose()
+        except GuardTripped as tripped:
+            return str(tripped)
+        return ""
+
+    @property
+    def _production(self) -> LaunchSpec:
+        return self._promise.production
+
+    def _arm_spec(self, action: Action) -> LaunchSpec:
+        assert action.boot is not None
+        return self._promise.arms[action.boot.arm].spec
