@@ -201,7 +201,7 @@ def trial(**changes: Any) -> TrialDocument:
             fingerprint_before="3fa9c1d2e4b5",
             fingerprint_after="3fa9c1d2e4b5",
             restored=True,
-            proved_by="the token “Hallo” at 04:07:29",
+            proved_by="generated 'Hallo' at 2026-10-19T04:07:29Z",
             downtime_s=10_871.0,
         ),
         "plan": {"engine": "qwen", "rulers": ["decode", "prefill"], "order": "ABBA", "boots": 4, "minimum_effect": 0.03,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean, median, stdev
-from typing import Any, Literal
+from typing import Any
 
 from pitstop.core.units import format_duration, format_size
 
@@ -15,44 +14,25 @@ UNKNOWN = "–"  # not known, which is not zero
 MINUS = "\N{MINUS SIGN}"
 
 
-@dataclass(frozen=True)
-class Metric:
-    """What a metric is called and which way is good."""
-
-    title: str
-    better: Literal["higher", "lower", "neither"] = "higher"
-
-
-METRICS: dict[str, Metric] = {
-    "decode_tok_s": Metric("decode"),
-    "decode_tok_s_seed": Metric("decode, seeds' form"),
-    "prefill_tok_s": Metric("prefill"),
-    "throughput_tok_s": Metric("throughput"),
-    "e2e_tok_s": Metric("end to end"),
-    "ttfr_s": Metric("first byte", "lower"),
-    "ttft_s": Metric("first token", "lower"),
-    "ttfa_s": Metric("first answer token", "lower"),
-    "e2e_s": Metric("whole request", "lower"),
-    "tokens_per_event": Metric("tokens per event", "neither"),
-    "acceptance_rate": Metric("drafts accepted"),
-    "acceptance_length": Metric("tokens per step"),
-    "retention": Metric("kept under load"),
-    "score": Metric("score"),
+_TITLES = {
+    "decode_tok_s": "decode",
+    "decode_tok_s_seed": "decode, seeds' form",
+    "prefill_tok_s": "prefill",
+    "throughput_tok_s": "throughput",
+    "ttfr_s": "first byte",
+    "ttft_s": "first token",
+    "ttft_p95_s": "first token, 95th percentile",
+    "ttfa_s": "first answer token",
+    "e2e_s": "whole request",
+    "acceptance_rate": "drafts accepted",
+    "acceptance_length": "tokens per step",
+    "retention": "kept under load",
 }
-_LATENCY = re.compile(r"(ttf|e2e|tpot|itl|latency|time|boot|median|p9\d).*(_s|_ms)$")
 
 
 def metric_title(metric: str) -> str:
     """`first token` for `ttft_s`; an unknown name in words: `cut_off_share` is `cut off share`."""
-    known = METRICS.get(metric)
-    return known.title if known else metric.replace("_", " ")
-
-
-def lower_is_better(metric: str) -> bool:
-    """Whether less of it is good: times are, rates and shares are not."""
-    if known := METRICS.get(metric):
-        return known.better == "lower"
-    return "tok_s" not in metric and bool(_LATENCY.search(metric))
+    return _TITLES.get(metric, metric.replace("_", " "))
 
 
 def row_label(ruler: str, case: str, settings: Mapping[str, Any] | None = None) -> str:
@@ -117,8 +97,15 @@ def percent(fraction: float | None, *, signed: bool = False) -> str:
     if fraction is None or not math.isfinite(fraction):
         return UNKNOWN
     value = fraction * 100
-    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 0.095 or value == 0 else 2
+    if value == 0:
+        return "0 %"
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 0.095 else 2
     return f"{value:{'+' if signed else ''},.{digits}f} %".replace("-", MINUS)
+
+
+def round_percent(fraction: float) -> str:
+    """A round share without needless decimals, for axes: `+10 %`, `2.5 %`."""
+    return f"{round(fraction * 100, 6):+,g} %".replace("-", MINUS).replace("+0 %", "0 %")
 
 
 def change(ratio: float | None) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pitstop.core.documents import RunDocument, TrialDocument
 from pitstop.report.clean import one_line
+from pitstop.report.figure_plots import arms_of, figure_plots
 from pitstop.report.labels import UNKNOWN, footer, percent, seconds
 from pitstop.report.method import method_notes
 from pitstop.report.run_tables import (
@@ -21,10 +22,12 @@ from pitstop.report.samples import samples_table
 from pitstop.report.sentences import production_sentence, run_caveats, run_headline, trial_headlines
 from pitstop.report.sheet import Page, Section, filled, render_page
 from pitstop.report.table import Table
+from pitstop.report.trial_plots import memory_plots, verdict_plots
 from pitstop.report.trial_tables import (
     arms_table,
     incidents_table,
     log_table,
+    plan_table,
     production_table,
     values_table,
     verdict_table,
@@ -76,7 +79,9 @@ def _run_facts(run: RunDocument) -> list[tuple[str, str]]:
 def _run_sections(run: RunDocument) -> list[Section]:
     return [
         Section("Warnings", tables=filled([warnings_table(run.warnings)])),
-        Section("Figures", tables=tuple(figure_tables(run))),
+        Section(
+            "Figures", plots=tuple(figure_plots(arms_of([("", run)]), run.settings)), tables=tuple(figure_tables(run))
+        ),
         Section("Requests", tables=filled([requests_table(run.requests)]), folded=filled([samples_table([("", run)])])),
         Section("Engine and conditions", tables=filled([identity_table(run.engine), conditions_table(run)])),
         Section("What was asked", tables=filled([facts_table("asked for", run.settings)])),
@@ -103,14 +108,23 @@ def _trial_sections(trial: TrialDocument) -> list[Section]:
     identities = [_titled(identity_table(run.engine), f"{name}, boot {run.id}") for name, run in runs]
     conditions = [_titled(conditions_table(run), f"{name}, boot {run.id}: conditions") for name, run in runs]
     return [
-        Section("Verdict", tables=filled([verdict_table(trial)])),
+        Section("Verdict", plots=tuple(verdict_plots(trial)), tables=filled([verdict_table(trial)])),
         Section("Warnings", tables=filled([warnings_table(trial.warnings)])),
-        Section("Figures", tables=filled([values_table(trial)]), folded=filled([samples_table(runs)])),
-        Section("Arms", tables=filled([arms_table(trial.arms), incidents_table(trial.arms)])),
+        Section(
+            "Figures",
+            plots=tuple(figure_plots(arms_of(runs), trial.plan)),
+            tables=filled([values_table(trial)]),
+            folded=filled([samples_table(runs)]),
+        ),
+        Section(
+            "Arms",
+            plots=tuple(memory_plots(trial.arms)),
+            tables=filled([arms_table(trial.arms), incidents_table(trial.arms)]),
+        ),
         Section("Production", tables=filled([production_table(trial.production)])),
-        Section("What was asked", tables=filled([facts_table("plan", trial.plan)])),
+        Section("What was asked", tables=filled([plan_table(trial.plan)])),
         Section("Engines and conditions", folded=filled([*identities, *conditions])),
-        Section("Timeline", folded=filled([log_table(trial.log)])),
+        Section("Timeline", folded=filled([log_table(trial)])),
         Section("Method", notes=tuple(method_notes(rulers, verdicts=True))),
     ]
 

@@ -45,11 +45,14 @@ def production_sentence(trial: TrialDocument) -> Sentence:
         if trial.state in ("running", "waiting"):
             return Sentence(f"The trial is still under way; {production.engine} is not back yet.", Tone.WARN)
         return Sentence(f"Production ({production.engine}) is not back; a person is needed.", Tone.BAD)
-    if production.fingerprint_after != production.fingerprint_before:
+    if production.fingerprint_after is None:
         return Sentence(
-            f"Production ({production.engine}) answers, with another fingerprint than before.{down}", Tone.BAD
+            f"Production ({production.engine}) {production.proved_by or 'is up, without a proof on record'}."
         )
-    proof = f", proved by {production.proved_by}" if production.proved_by else ""
+    if production.fingerprint_after != production.fingerprint_before:
+        changed = f"Production ({production.engine}) answers, with another fingerprint than before.{down}"
+        return Sentence(changed, Tone.BAD)
+    proof = f" and {production.proved_by}" if production.proved_by else ""
     return Sentence(f"Production ({production.engine}) is back with the fingerprint it had{proof}.{down}", Tone.GOOD)
 
 
@@ -94,13 +97,14 @@ def _variant_sentence(trial: TrialDocument, name: str) -> Sentence:
 
 
 def _one(each: VerdictRecord, trial: TrialDocument) -> str:
-    what = f"{row_label(each.ruler, each.case, trial.plan)} {metric_title(each.metric)}"
+    what = f"{metric_title(each.metric)} ({row_label(each.ruler, each.case, trial.plan)})"
     if each.verdict is Verdict.UNDECIDED:
         seen = f" ({change(each.ratio)} seen)" if each.ratio is not None else ""
         return f"undecided on {what}{seen}"
+    effect = f"{change(each.ratio)}, 95 % interval {change_interval(each.interval)}"
     if each.verdict is Verdict.EQUIVALENT:
-        return f"equivalent to production on {what}: {change(each.ratio)} {change_interval(each.interval)}"
-    return f"{each.verdict.value} than production on {what}: {change(each.ratio)} {change_interval(each.interval)}"
+        return f"equivalent to production on {what}: {effect}"
+    return f"{each.verdict.value} than production on {what}: {effect}"
 
 
 def _variants(trial: TrialDocument) -> list[ArmRecord]:

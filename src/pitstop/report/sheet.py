@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,6 +26,7 @@ class Plot:
     wide: Markup
     narrow: Markup
     caption: str = ""
+    half: bool = False  # stands beside another one where there is room
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _environment() -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else clean(value),
     )
     environment.filters["slug"] = _slug
+    environment.filters["tied"] = _tied
     return environment
 
 
@@ -99,6 +102,11 @@ def _resource(name: str) -> str:
 def _csp_hash(style: str) -> str:
     """The hash by which the page's policy allows this style sheet and no other."""
     return base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+
+
+def _tied(text: str) -> str:
+    """A sentence whose numbers do not part from their units at the end of a line."""
+    return re.sub(r"(?<=\d) (?=%|s\b|min\b|h\b|ms\b|tok/s)", "\N{NO-BREAK SPACE}", text)
 
 
 def _slug(title: str) -> str:

@@ -53,8 +53,8 @@ _ARM_COLUMNS = (
 def trial_tables(trial: TrialDocument) -> list[Table]:
     """Every table of a trial, in the order of the report; those without rows are left out."""
     tables = [verdict_table(trial), production_table(trial.production), arms_table(trial.arms)]
-    tables += [incidents_table(trial.arms), values_table(trial), facts_table("plan", trial.plan)]
-    tables += [log_table(trial.log), warnings_table(trial.warnings)]
+    tables += [incidents_table(trial.arms), values_table(trial), plan_table(trial.plan)]
+    tables += [log_table(trial), warnings_table(trial.warnings)]
     return [table for table in tables if table.rows]
 
 
@@ -81,7 +81,7 @@ def incidents_table(arms: Iterable[ArmRecord]) -> Table:
 
 def production_table(production: ProductionRecord) -> Table:
     """Is production back, and how do we know."""
-    same = production.fingerprint_after == production.fingerprint_before
+    same = production.fingerprint_after in (production.fingerprint_before, None)  # None: not asked again
     back = production.restored and same
     facts = (
         ("engine", Cell(production.engine)),
@@ -107,9 +107,23 @@ def values_table(trial: TrialDocument) -> Table:
     return Table("values by arm", tuple(columns), tuple(rows), (note,))
 
 
-def log_table(log: Iterable[Mapping[str, Any]]) -> Table:
+def log_table(trial: TrialDocument) -> Table:
+    """What happened when, arms by name."""
+    names = dict(enumerate(arm.name for arm in trial.arms))
+    entries_ = [
+        {**entry, "arm": names.get(entry["arm"], entry["arm"])} if "arm" in entry else entry for entry in trial.log
+    ]
     columns = (Column("when"), Column("what"), Column("detail"))
-    return Table("timeline", columns, tuple(_event_cells(entry) for entry in log))
+    return Table("timeline", columns, tuple(_event_cells(entry) for entry in entries_))
+
+
+def plan_table(plan: Mapping[str, Any]) -> Table:
+    """What was set beforehand; the order of boots as it was run."""
+    boots = plan.get("boots")
+    told = dict(plan)
+    if isinstance(boots, list) and all(isinstance(boot, list | tuple) and len(boot) == 2 for boot in boots):
+        told["boots"] = " → ".join(str(boot[1]) for boot in boots)
+    return facts_table("plan", told)
 
 
 def verdict_words(verdict: Verdict) -> str:
@@ -176,8 +190,12 @@ def _event_cells(event: Mapping[str, Any]) -> tuple[Cell, Cell, Cell]:
     """A log entry or incident whatever its keys: time, name, and the rest as `key value` pairs."""
     left = {key: value for key, value in event.items() if key != "memory_curve"}
     when = next((left.pop(key) for key in ("at", "time", "first_at", "started_at") if key in left), None)
-    what = next((left.pop(key) for key in ("kind", "event", "do", "step", "code", "signature") if key in left), None)
-    text = next((left.pop(key) for key in ("text", "summary", "reason", "detail", "message") if key in left), None)
+    what = next(
+        (left.pop(key) for key in ("kind", "event", "step", "outcome", "code", "signature") if key in left), None
+    )
+    text = next(
+        (left.pop(key) for key in ("text", "summary", "reason", "note", "detail", "message") if key in left), None
+    )
     rest = "; ".join(f"{key} {readable(key, value)}" for key, value in entries(left) if value not in (None, "", [], {}))
     detail = " · ".join(part for part in (readable("", text) if text else "", rest) if part)
     return Cell(readable("", when)), Cell(readable("", what)), Cell(detail)
