@@ -6,7 +6,7 @@ Nothing that a server does raises; UsageError when the URL or the key cannot be 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -70,7 +70,7 @@ async def post_json(
     raw = await exchange(
         endpoint, path, msgspec.json.encode(payload), deadline_s=deadline_s, max_body_bytes=MAX_BYTES, root=root
     )
-    return _as_json(raw)
+    return _as_json(_without_secret(raw, endpoint))
 
 
 def parse_json(text: bytes | str) -> Any:
@@ -89,7 +89,15 @@ def parse_json(text: bytes | str) -> Any:
 
 
 async def _get(endpoint: Endpoint, path: str, deadline_s: float, *, root: bool) -> Exchange:
-    return await exchange(endpoint, path, deadline_s=deadline_s, max_body_bytes=MAX_BYTES, root=root)
+    raw = await exchange(endpoint, path, deadline_s=deadline_s, max_body_bytes=MAX_BYTES, root=root)
+    return _without_secret(raw, endpoint)
+
+
+def _without_secret(raw: Exchange, endpoint: Endpoint) -> Exchange:
+    """A failed exchange may be shown to a person, so a key that the server repeats is blotted out of it."""
+    if not endpoint.api_key or raw.status in range(200, 300):
+        return raw
+    return replace(raw, body=raw.body.replace(endpoint.api_key.encode(), b"***"), times=(), ends=())
 
 
 def _as_text(raw: Exchange) -> Answer[str] | NoAnswer:

@@ -1,4 +1,4 @@
-"""The hot path of a stream: llhttp takes the framing off, times are stamped, bytes are kept. Understanding comes later."""
+"""The hot path of a stream: llhttp takes the framing off, times are stamped, bytes are kept. The rest comes later."""
 
 from __future__ import annotations
 

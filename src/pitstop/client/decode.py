@@ -1,0 +1,166 @@
+"""The decode rate of one reply: tokens after the first event that carries tokens, over the time from it to the last.
+
+Events that arrive as one burst count as one event, because a speculating engine may write the tokens of one step as
+several events. The tokens of the first burst took an unknown time and are not counted; how many they are is known when
+the server counts per event. When it does not, `value` is an estimate and `interval` covers every possible split: see
+docs/accounting.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+BURST_S = 0.0001  # writes of one step lie tens of microseconds apart; no engine steps 10,000 times a second
+BURST_SHARE = 0.1  # or a tenth of the mean spacing, where that is longer
+DEEPEST_STEP_TOK = 16  # speculation in use drafts at most 15 tokens and adds one
+BUFFERED_SHARE = (
+    0.25  # one burst with more of a reply than this, and more than a step can hold, was held back somewhere
+)
+FASTEST_TOK_S = 5_000.0  # beyond any published single stream on one GPU, and where flushing a buffer begins
+MARKUP_TOK = (
+    4  # tokens that a parser may swallow before the first or after the last text: <|channel|>analysis<|message|>
+)
+CUT_CHARACTER_TOK = 3  # a reply cut by its length may end in up to three bytes of a character, which are no text
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """One event that carried generated tokens. `total` is the server's count up to and with it, None without one."""
+
+    t: float  # seconds since the request was sent
+    text_bytes: int
+    channel: str  # answer | reasoning | tool | none (a token without text)
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a reply ended: with its length used up, and with an event of its own that held no text."""
+
+    by_length: bool
+    textless: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """Rates in tokens per second. `value` None has a `reason`; `exact` means that the server counted per event."""
+
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+    seed: float | None = None  # (n - 1) / (t_last - t_first), the reports' form
+    exact: bool = False
+    first_tok: int | None = None  # tokens of the first burst, when counted
+    tokens_per_event: float | None = None
+    buffered: bool = False
+    reason: str = ""
+
+
+def decode_of(events: Sequence[TokenEvent], tokens: int | None, ending: Ending) -> Decode:
+    """The decode rate of one whole reply of which the server counted `tokens`."""
+    if tokens is None:
+        return Decode(reason="the server gave no usage, so its tokens are not known")
+    if not events:
+        return Decode(reason="no event carried a token")
+    per_event = tokens / len(events)
+    span_s = events[-1].t - events[0].t
+    seed = (tokens - 1) / span_s if span_s > 0 and tokens > 1 else None
+    bursts = bursts_of(events)
+    counts = _counts(bursts, tokens)
+    reason = _why_not(bursts, counts, tokens)
+    if reason:
+        return Decode(seed=seed, tokens_per_event=per_event, buffered=len(events) > 1, reason=reason)
+    if counts and counts[-1] > counts[0]:
+        rate = (counts[-1] - counts[0]) / (bursts[-1].t - bursts[0].t)
+        return Decode(rate, (rate, rate), seed, exact=True, first_tok=counts[0], tokens_per_event=per_event)
+    return _estimated(bursts, tokens, ending, seed, per_event)
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Events that came together. `t` is when the last of them came."""
+
+    t: float
+    events: int
+    text_bytes: int
+    channel: str
+    total: int | None
+
+
+def bursts_of(events: Sequence[TokenEvent]) -> list[Burst]:
+    """Events grouped by arrival: closer than `BURST_S`, or than a tenth of the mean spacing, belong together."""
+    span_s = events[-1].t - events[0].t
+    gap_s = max(BURST_S, BURST_SHARE * span_s / max(1, len(events) - 1))
+    groups: list[list[TokenEvent]] = []
+    for event in events:
+        if groups and event.t - groups[-1][-1].t < gap_s:
+            groups[-1].append(event)
+        else:
+            groups.append([event])
+    return [_burst(group) for group in groups]
+
+
+def _burst(group: list[TokenEvent]) -> Burst:
+    total = next((event.total for event in reversed(group) if event.total is not None), None)
+    return Burst(group[-1].t, len(group), sum(event.text_bytes for event in group), group[0].channel, total)
+
+
+def _counts(bursts: list[Burst], tokens: int) -> list[int]:
+    """The running count at each burst, when the server counted along and its counts can be true; else empty."""
+    totals = [burst.total for burst in bursts if burst.total is not None]
+    if len(totals) < len(bursts) or totals != sorted(totals) or abs(tokens - totals[-1]) > 1:
+        return []
+    still = sum(a == b for a, b in pairwise(totals))
+    return totals if still <= 0.1 * len(bursts) else []  # counts that stand still do not count what was sent
+
+
+def _why_not(bursts: list[Burst], counts: list[int], tokens: int) -> str:
+    """Why these arrivals say nothing about decoding; "" when they do."""
+    if len(bursts) < 2:
+        return "all tokens arrived at once; only the end-to-end rate is known"
+    share = _largest_share(bursts, counts)
+    if share * tokens > DEEPEST_STEP_TOK and share > BUFFERED_SHARE:
+        return (
+            f"{share:.0%} of the tokens arrived at once: something between the engine and here holds tokens back; "
+            "only the end-to-end rate is known"
+        )
+    rate = tokens / (bursts[-1].t - bursts[0].t)
+    if rate > FASTEST_TOK_S:
+        return f"{rate:.0f} tokens/s is a buffer being emptied, not an engine; only the end-to-end rate is known"
+    return ""
+
+
+def _largest_share(bursts: list[Burst], counts: list[int]) -> float:
+    """The share of the largest burst, by count where the server counts, else by text."""
+    if counts and counts[-1]:
+        return max(b - a for a, b in pairwise([0, *counts])) / counts[-1]
+    text = sum(burst.text_bytes for burst in bursts)
+    return max(burst.text_bytes for burst in bursts) / text if text else 1 / len(bursts)
+
+
+def _estimated(bursts: list[Burst], tokens: int, ending: Ending, seed: float | None, per_event: float) -> Decode:
+    first, rest = bursts[0], sum(burst.events for burst in bursts[1:])
+    most = max(first.events, tokens - rest)  # every later event holds at least one token
+    if first.channel in {"answer", "reasoning"}:
+        most = min(most, first.text_bytes + MARKUP_TOK)  # and a token of text at least one byte
+    least = min(first.events, most)
+    text = sum(burst.text_bytes for burst in bursts)
+    guess = min(max(tokens * first.text_bytes / text if text else per_event, least), most)
+    unseen = int(ending.textless and not ending.by_length)
+    span_s = bursts[-1].t - first.t
+    low = max(0.0, tokens - most - _unseen_at_most(bursts[-1], ending)) / span_s
+    value = max(0.0, tokens - guess - unseen) / span_s
+    high = max(0, tokens - least) / span_s
+    if value <= 0:
+        return Decode(seed=seed, tokens_per_event=per_event, reason="too few tokens for a rate")
+    return Decode(value, (min(low, value), max(high, value)), seed, tokens_per_event=per_event)
+
+
+def _unseen_at_most(last: Burst, ending: Ending) -> int:
+    """Tokens that may have come after the last text: a stop token, markup that a parser swallows, half a character."""
+    if last.channel == "tool":
+        return MARKUP_TOK
+    if ending.by_length:
+        return CUT_CHARACTER_TOK if ending.textless else 0
+    return 1
