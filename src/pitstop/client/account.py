@@ -14,7 +14,7 @@ import msgspec
 from pitstop.client.decode import Decode, Ending, TokenEvent, decode_of
 from pitstop.client.dialect import FAILED_FINISHES, Usage
 from pitstop.client.exchange import Exchange, Fault
-from pitstop.client.refusal import Failure, Refusal, refusal_in_stream, refusal_of
+from pitstop.client.refusal import Failure, Refusal, refusal_in_stream, refusal_of, without_secret
 from pitstop.client.tally import Tally, tally_of
 from pitstop.core.documents import RequestRecord
 
