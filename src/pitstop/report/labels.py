@@ -71,6 +71,18 @@ def quantity(value: float | None, unit: str) -> str:
     return f"{number(value)} {unit}" if unit and unit != "1" else number(value)
 
 
+def handy_unit(unit: str, value: float | None) -> tuple[float, str]:
+    """What to multiply by, and the unit that comes out: short times in `ms`, fractions in `%`."""
+    if unit == "s" and value is not None and abs(value) < 1:
+        return 1000.0, "ms"
+    return (100.0, "%") if unit == "fraction" else (1.0, unit)
+
+
+def scaled(value: float | None, factor: float) -> float | None:
+    """The value in another unit; what is not known stays so."""
+    return None if value is None else value * factor
+
+
 def spread(samples: Iterable[float]) -> str:
     """`[77.9 – 79.1]`: smallest and largest sample; empty for fewer than two."""
     known = finite(samples)

@@ -33,7 +33,8 @@ from pitstop.report.trial_tables import (
     verdict_table,
 )
 
-_METHOD = "tokens as the server counted them · median of samples, every sample kept"
+_PROMOTION = "Nothing has been changed. This edit would make the winner production; making it is up to a person."
+METHOD = "tokens as the server counted them · median of samples, every sample kept"
 
 
 def render_run(run: RunDocument) -> str:
@@ -46,13 +47,13 @@ def render_run(run: RunDocument) -> str:
             statements=run_caveats(run),
             facts=_run_facts(run),
             sections=_run_sections(run),
-            footer=footer(run.tool, _METHOD),
+            footer=footer(run.tool, METHOD),
         )
     )
 
 
-def render_trial(trial: TrialDocument) -> str:
-    """A trial document as one HTML file."""
+def render_trial(trial: TrialDocument, *, promotion: str = "") -> str:
+    """A trial document as one HTML file; `promotion` is the edit that would make the winner production."""
     return render_page(
         Page(
             kind="trial",
@@ -60,8 +61,8 @@ def render_trial(trial: TrialDocument) -> str:
             headlines=trial_headlines(trial),
             statements=[production_sentence(trial)],
             facts=_trial_facts(trial),
-            sections=_trial_sections(trial),
-            footer=footer(_trial_tool(trial), _METHOD),
+            sections=_trial_sections(trial, promotion),
+            footer=footer(_trial_tool(trial), METHOD),
         )
     )
 
@@ -102,7 +103,7 @@ def _trial_facts(trial: TrialDocument) -> list[tuple[str, str]]:
     ]
 
 
-def _trial_sections(trial: TrialDocument) -> list[Section]:
+def _trial_sections(trial: TrialDocument, promotion: str) -> list[Section]:
     runs = [(arm.name, run) for arm in trial.arms for run in arm.runs]
     rulers = [figure.ruler for _, run in runs for figure in run.figures]
     identities = [_titled(identity_table(run.engine), f"{name}, boot {run.id}") for name, run in runs]
@@ -122,6 +123,7 @@ def _trial_sections(trial: TrialDocument) -> list[Section]:
             tables=filled([arms_table(trial.arms), incidents_table(trial.arms)]),
         ),
         Section("Production", tables=filled([production_table(trial.production)])),
+        Section("Promotion", lead=_PROMOTION if promotion else "", code=promotion),
         Section("What was asked", tables=filled([plan_table(trial.plan)])),
         Section("Engines and conditions", folded=filled([*identities, *conditions])),
         Section("Timeline", folded=filled([log_table(trial)])),

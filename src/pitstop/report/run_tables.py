@@ -9,7 +9,17 @@ from typing import Any
 from pitstop.core.documents import EngineIdentity, Figure, Notice, RequestRecord, RunDocument, Status
 from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
-from pitstop.report.labels import UNKNOWN, metric_title, number, quantity, row_label, spread
+from pitstop.report.labels import (
+    UNKNOWN,
+    finite,
+    handy_unit,
+    metric_title,
+    number,
+    quantity,
+    row_label,
+    scaled,
+    spread,
+)
 from pitstop.report.table import Cell, Column, Table, Tone
 
 STATUS_TONES = {
@@ -124,13 +134,14 @@ def _fact(text: str) -> Cell:
 def _figure_row(figure: Figure, settings: Mapping[str, Any]) -> tuple[Cell, ...]:
     quotable = figure.status in (Status.OK, Status.UNVERIFIED)
     tone = Tone.STRONG if quotable and figure.value is not None else Tone.MUTED
+    factor, unit = handy_unit(figure.unit, figure.value)
     return (
         Cell(figure_label(figure, settings)),
         Cell(metric_title(figure.metric)),
-        Cell(number(figure.value), tone),
-        Cell(spread(figure.samples)),
+        Cell(number(scaled(figure.value, factor)), tone),
+        Cell(spread(sample * factor for sample in finite(figure.samples))),
         Cell(str(figure.n)),
-        Cell(figure.unit, Tone.MUTED),
+        Cell(unit, Tone.MUTED),
         Cell(figure.status.value, STATUS_TONES[figure.status]),
     )
 

@@ -29,6 +29,12 @@ def overall(verdicts: list[VerdictRecord]) -> Verdict | None:
     return next((verdict for verdict in _PRECEDENCE if verdict in judged), None)
 
 
+def winners(trial: TrialDocument) -> list[ArmRecord]:
+    """The variants whose primary figures say better, and none of them worse or undecided."""
+    judged = {arm.name: [each for each in trial.verdicts if each.arm == arm.name] for arm in trial.arms}
+    return [arm for arm in _variants(trial) if overall(judged[arm.name]) is Verdict.BETTER]
+
+
 def trial_headlines(trial: TrialDocument) -> list[Sentence]:
     """One sentence per variant."""
     variants = list(dict.fromkeys([*(arm.name for arm in _variants(trial)), *(each.arm for each in trial.verdicts)]))

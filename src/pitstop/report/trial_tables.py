@@ -5,12 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pitstop.core.documents import ArmRecord, ProductionRecord, RunDocument, TrialDocument, Verdict, VerdictRecord
+from pitstop.core.documents import (
+    ArmRecord,
+    ProductionRecord,
+    RunDocument,
+    Status,
+    TrialDocument,
+    Verdict,
+    VerdictRecord,
+)
+from pitstop.core.secrets import masked
 from pitstop.report.flatten import entries, readable
 from pitstop.report.labels import (
     UNKNOWN,
     change,
     change_interval,
+    finite,
+    handy_unit,
     median_cell,
     metric_title,
     percent,
@@ -100,9 +111,11 @@ def values_table(trial: TrialDocument) -> Table:
     keys = dict.fromkeys((f.ruler, f.case, f.metric, f.unit) for arm in trial.arms for r in arm.runs for f in r.figures)
     rows = []
     for ruler, case, metric, unit in keys:
-        cells = (Cell(_arm_value(arm.runs, (ruler, case, metric))) for arm in trial.arms)
-        label = Cell(row_label(ruler, case, trial.plan))
-        rows.append((label, Cell(f"{metric_title(metric)}, {unit}" if unit else metric_title(metric)), *cells))
+        values = [_boot_values(arm.runs, (ruler, case, metric)) for arm in trial.arms]
+        factor, shown = handy_unit(unit, next((value for boots in values for value in boots), None))
+        cells = (Cell(median_cell(None, [value * factor for value in boots])) for boots in values)
+        title = f"{metric_title(metric)}, {shown}" if shown else metric_title(metric)
+        rows.append((Cell(row_label(ruler, case, trial.plan)), Cell(title), *cells))
     note = "Median over boots [smallest – largest boot]."
     return Table("values by arm", tuple(columns), tuple(rows), (note,))
 
@@ -110,11 +123,11 @@ def values_table(trial: TrialDocument) -> Table:
 def log_table(trial: TrialDocument) -> Table:
     """What happened when, arms by name."""
     names = dict(enumerate(arm.name for arm in trial.arms))
-    entries_ = [
+    events = [
         {**entry, "arm": names.get(entry["arm"], entry["arm"])} if "arm" in entry else entry for entry in trial.log
     ]
     columns = (Column("when"), Column("what"), Column("detail"))
-    return Table("timeline", columns, tuple(_event_cells(entry) for entry in entries_))
+    return Table("timeline", columns, tuple(_event_cells(entry) for entry in events))
 
 
 def plan_table(plan: Mapping[str, Any]) -> Table:
@@ -157,7 +170,7 @@ def _more(each: VerdictRecord) -> str:
 
 
 def _arm_row(arm: ArmRecord) -> tuple[Cell, ...]:
-    overrides = ", ".join(f"{knob}={value}" for knob, value in arm.overrides.items()) or "production's defaults"
+    overrides = ", ".join(f"{knob}={value}" for knob, value in masked(arm.overrides).items()) or "production's defaults"
     incidents = len(arm.incidents)
     return (
         Cell(arm.name, Tone.STRONG),
@@ -179,11 +192,10 @@ def _short_digest(digest: str | None) -> str | None:
     return digest and digest.removeprefix("sha256:")[:12]
 
 
-def _arm_value(runs: Iterable[RunDocument], key: tuple[str, str, str]) -> str:
-    values = [
-        f.value for run in runs for f in run.figures if (f.ruler, f.case, f.metric) == key and f.value is not None
-    ]
-    return median_cell(None, values)
+def _boot_values(runs: Iterable[RunDocument], key: tuple[str, str, str]) -> list[float]:
+    """One value per boot; those that must not be quoted are left out."""
+    found = (figure for run in runs for figure in run.figures if (figure.ruler, figure.case, figure.metric) == key)
+    return finite(figure.value for figure in found if figure.status is not Status.INVALID)
 
 
 def _event_cells(event: Mapping[str, Any]) -> tuple[Cell, Cell, Cell]:

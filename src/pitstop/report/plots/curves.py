@@ -36,7 +36,7 @@ def curves(
     gutter = max([text_width(wording(tick), 11) for tick in up.ticks], default=0) + 10
     box = Box(gutter, top, size.value - 12, top + _HEIGHT_PX)
     places = _places(levels, box)
-    parts = [*keys, *left_axis(up, box, axis_title(title, unit), wording)]
+    parts = [*keys, *left_axis(up, box, axis_title(unit), wording)]
     parts += level_axis([f"{level:,}" for level in levels], list(places.values()), box, steps)
     if knee in places:
         parts += _knee(places[knee], f"knee at {knee:,}", box)

@@ -32,12 +32,12 @@ def dot_rows(title: str, unit: str, rows: Sequence[DotRow], size: Size = Size.WI
     """Rows of dots over one axis, the median as a bar, its value on the right."""
     narrow = size is Size.NARROW
     wording = in_unit(unit)
-    value_room = max([text_width(_value_text(row, wording)) for row in rows], default=0) + 20
+    value_room = max([text_width(_value_text(row, wording), bold=True) for row in rows], default=0) + 20
     label_room = 0.0 if narrow else min(300.0, max([text_width(row.label) for row in rows], default=0) + 18)
     box = Box(label_room + 6, 6, size.value - min(value_room, 150), 6 + sum(_height(row, narrow) for row in rows))
     known = [value for row in rows for value in plottable([*row.samples, row.value, *(row.bounds or ())])]
     scale = scale_for(_not_magnified(known), box.left, box.right)
-    parts = bottom_axis(scale, box, axis_title(title, unit), wording)
+    parts = bottom_axis(scale, box, axis_title(unit), wording)
     top = box.top
     for row in rows:
         parts.append(_drawn(row, scale, box, top, wording, narrow=narrow))

@@ -34,14 +34,14 @@ class ForestRow:
 def forest(title: str, rows: Sequence[ForestRow], size: Size = Size.WIDE) -> Markup:
     """Points with intervals on the logarithm of the ratio; the band is ± the minimum effect, dashes the noise floor."""
     narrow = size is Size.NARROW
-    words = max([text_width(row.word) for row in rows], default=0) + 16
+    words = max([text_width(row.word, bold=True) for row in rows], default=0) + 18
     labels = 0.0 if narrow else min(380.0, max([text_width(row.label) for row in rows], default=0) + 18)
     height = _ROW_PX + (_LABEL_PX if narrow else 0)
     box = Box(labels + 6, 6, size.value - min(words, 140), 6 + height * len(rows))
     scale = _scale(rows, box)
     parts = [line(scale(0), box.top, scale(0), box.bottom, "base")]
     tops = [box.top + index * height for index in range(len(rows))]
-    bands = [_band(row, scale, top, height) for row, top in zip(rows, tops, strict=True)]
+    bands = [_band(row, scale, top + height - _ROW_PX, _ROW_PX) for row, top in zip(rows, tops, strict=True)]
     drawn = [_drawn(row, scale, box, top, narrow) for row, top in zip(rows, tops, strict=True)]
     axis = bottom_axis(scale, box, "change against production", lambda log: round_percent(math.expm1(log)))
     return picture(size.value, box.bottom + 42, _aloud(title, rows), [*bands, *axis, *parts, *drawn])

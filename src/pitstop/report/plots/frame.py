@@ -96,9 +96,9 @@ def in_unit(unit: str) -> Wording:
     return (lambda value: quantity(value, unit)) if unit in ("s", "fraction", "bytes") else number
 
 
-def axis_title(metric: str, unit: str) -> str:
-    """The unit, or the name of what is shown where each value already carries its unit."""
-    return metric if unit in ("s", "fraction", "bytes", "") else unit
+def axis_title(unit: str) -> str:
+    """The unit, or what is measured where each value already carries its unit."""
+    return {"s": "time", "fraction": "share", "bytes": "memory"}.get(unit, unit)
 
 
 def colour(index: int) -> str:

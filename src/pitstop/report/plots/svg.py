@@ -11,6 +11,7 @@ from pitstop.report.clean import clean, one_line, shorten, width
 
 Anchor = Literal["start", "middle", "end"]
 FONT_PX = 12.0
+_BOLD = 1.15  # how much wider bold text runs
 _EM = 0.56  # mean advance of a character of the system fonts, in ems; wide enough that labels do not collide
 
 
@@ -70,9 +71,9 @@ def picture(wide: float, high: float, label: str, children: Iterable[Markup]) ->
     ).format(coordinate(wide), coordinate(high), one_line(clean(label)), Markup().join(children))
 
 
-def text_width(content: str, size_px: float = FONT_PX) -> float:
+def text_width(content: str, size_px: float = FONT_PX, *, bold: bool = False) -> float:
     """About how wide a text will be, in pixels; rather too wide than too narrow."""
-    return width(content) * size_px * _EM
+    return width(content) * size_px * _EM * (_BOLD if bold else 1.0)
 
 
 def fit(content: str, room: float, size_px: float = FONT_PX) -> str:

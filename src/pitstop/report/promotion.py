@@ -1,0 +1,95 @@
+"""The exact edit of `pitstop.toml` that would make a variant production: shown, never made.
+
+Comments, order and spacing of the file stay as they are (tomlkit); only the lines that decide are changed. What is shown
+are those lines alone, and no secret on them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from pitstop.core.errors import UsageError
+from pitstop.core.secrets import is_secret
+from pitstop.report.clean import clean
+
+_ASSIGNED = re.compile(r"""([A-Za-z0-9_-]+)(["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
+IMAGE = "IMAGE"  # docker's built-in knob: turns `launch.image`
+
+
+def promotion_diff(toml: str, engine: str, overrides: Mapping[str, str], name: str = "pitstop.toml") -> str:
+    """A unified diff from `toml` to the file in which `overrides` are `engine`'s defaults; empty when nothing changes.
+
+    A knob that carries a secret is named and left to the person. UsageError when the file is not TOML or has no such
+    engine or knob.
+    """
+    shown = {knob: value for knob, value in overrides.items() if not is_secret(knob)}
+    old, new = toml.splitlines(), promoted(toml, engine, shown, name).splitlines()
+    lines = list(difflib.unified_diff(old, new, name, f"{name} (promoted)", lineterm="", n=0))
+    by_hand = [f"# {knob} carries a secret: set its default by hand" for knob in overrides if is_secret(knob)]
+    return "\n".join(_without_secrets(clean(_placed(line, old))) for line in [*lines, *by_hand])
+
+
+def promoted(toml: str, engine: str, overrides: Mapping[str, str], name: str = "pitstop.toml") -> str:
+    """The whole text of the file after the edit."""
+    try:
+        document = tomlkit.parse(toml)
+    except TOMLKitError as error:
+        raise UsageError(f"{name} is not valid TOML: {error}.", hint="Run `pitstop config check`.") from error
+    table = _table(document, ("engine", engine), name)
+    for knob, value in overrides.items():
+        _set_default(table, engine, knob, value, name)
+    return tomlkit.dumps(document)
+
+
+def _set_default(table: MutableMapping[str, Any], engine: str, knob: str, value: str, name: str) -> None:
+    knobs = table.get("knob", {})
+    launch = table.get("launch", {})
+    if knob == IMAGE and "default" not in knobs.get(IMAGE, {}) and "image" in launch:
+        launch["image"] = _quoted_like(launch["image"], value)
+    elif knob in knobs:
+        old = knobs[knob].get("default")
+        knobs[knob]["default"] = value if old is None else _quoted_like(old, value)
+    else:
+        raise UsageError(
+            f"{name} has no knob {knob} for the engine {engine}; the trial was made with another file.",
+            hint=f"Add [engine.{engine}.knob.{knob}], or look up the trial's own settings in its report.",
+        )
+
+
+def _quoted_like(old: Any, value: str) -> Any:
+    """The new value with the comment and spacing of the old one."""
+    new = tomlkit.item(value)
+    if hasattr(old, "trivia"):
+        new.trivia.comment, new.trivia.comment_ws = old.trivia.comment, old.trivia.comment_ws
+        new.trivia.trail, new.trivia.indent = old.trivia.trail, old.trivia.indent
+    return new
+
+
+def _table(document: MutableMapping[str, Any], path: tuple[str, ...], name: str) -> MutableMapping[str, Any]:
+    node: Any = document
+    for key in path:
+        node = node.get(key) if isinstance(node, Mapping) else None
+    if not isinstance(node, MutableMapping):
+        known = document.get("engine")
+        listed = ", ".join(known) if isinstance(known, Mapping) and known else "none"
+        raise UsageError(f"{name} has no engine {path[-1]!r}; it has: {listed}.", hint="Name one of those.")
+    return node
+
+
+def _placed(line: str, old: list[str]) -> str:
+    """A hunk's head with the table that it lies in, as `git diff` names the function."""
+    hunk = re.match(r"@@ -(\d+)", line)
+    if hunk is None:
+        return line
+    above = (each.strip() for each in reversed(old[: int(hunk[1])]) if each.lstrip().startswith("["))
+    return f"{line} {next(above, '')}".rstrip()
+
+
+def _without_secrets(line: str) -> str:
+    return _ASSIGNED.sub(lambda found: f'{found[1]}{found[2]}"…"' if is_secret(found[1]) else found[0], line)
