@@ -9,6 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+NOT_SET = "not set"  # in place of a digest: the secret was not in the environment when the launch was planned
+
 
 class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The whole launch value: enough to start the engine again on a machine that lost everything else.
@@ -70,6 +72,8 @@ class Launcher(Protocol):
     gone and the port is free; stopping what is not up is no error. `inspect` returns None when the engine is not up; it
     never reports somebody else's process. `recreatable` returns why this engine could not be started again, or "".
     `foreign_listener` names who listens on the engine's port without belonging to the engine, or "".
+    `remembered` adds to a launch value what only the running engine can tell (its image's content): ask before a stop.
+    `version` is what the engine says inside (`version_command`); None: not asked, or no answer.
     `exit_state` is how an engine that is down ended: exit code, or its signal as a negative number; None: not known.
     """
 
@@ -82,6 +86,10 @@ class Launcher(Protocol):
     async def recreatable(self, spec: LaunchSpec) -> str: ...
 
     async def foreign_listener(self, spec: LaunchSpec) -> str: ...
+
+    async def remembered(self, spec: LaunchSpec) -> LaunchSpec: ...
+
+    async def version(self, spec: LaunchSpec) -> str | None: ...
 
     async def exit_state(self, spec: LaunchSpec) -> int | None: ...
 

@@ -33,6 +33,17 @@ def open_for_engine(path: Path, engine: str, fingerprint: str, now: datetime, *,
     return descriptor
 
 
+def keep(path: Path, engine: str, fingerprint: str, text: str, now: datetime, *, max_bytes: int = MAX_BYTES) -> None:
+    """Append the log of an engine that wrote elsewhere, under a separator; what the disk does not take is lost."""
+    descriptor = open_for_engine(path, engine, fingerprint, now, max_bytes=max_bytes)
+    try:
+        os.write(descriptor, text.encode()[-max_bytes:])
+    except OSError as error:
+        _LOG.warning("the log %s takes no more lines: %s", path, error)
+    finally:
+        os.close(descriptor)
+
+
 def tail(path: Path | None, lines: int, *, this_start_only: bool = False) -> list[str]:
     """The last lines, without separators; those since the last start when asked. Empty when there is no log."""
     if path is None:

@@ -21,7 +21,7 @@ from pitstop.core.config.engine import (
 from pitstop.core.config.nearest import nearest
 from pitstop.core.errors import UsageError
 from pitstop.launch import environment
-from pitstop.launch.launcher import LaunchSpec
+from pitstop.launch.launcher import NOT_SET, LaunchSpec
 from pitstop.launch.secrets import HIDDEN, digest, is_secret, redacted, secret_words
 
 _PLACEHOLDER = re.compile(r"\{(port|python|value)\}")
@@ -141,7 +141,7 @@ class _Draft:
         if is_secret(key, value):
             self.secret_env[key] = source
             known = self._environ.get(source) if reference else value
-            self.secret_digests[key] = digest(self.name, key, known) if known is not None else "not set"
+            self.secret_digests[key] = digest(self.name, key, known) if known is not None else NOT_SET
         elif reference is None:
             self.env[key] = self.filled((value,))[0]
         elif source not in self._environ:
@@ -188,7 +188,7 @@ def _docker(launch: DockerLaunch, draft: _Draft, common: dict[str, object]) -> L
         argv=argv,
         name=launch.name,
         image=image,
-        options={"binary": launch.binary, "command_at": str(len(argv) - len(command))},
+        options={"binary": launch.binary, "image_at": str(len(argv) - len(command) - 1)},
     )
 
 

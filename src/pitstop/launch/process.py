@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import fcntl
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.core.home import Home
 from pitstop.launch import environment, logfile, ports, proc, record, tree
+from pitstop.launch.command import printed_version
 from pitstop.launch.launcher import LaunchSpec, Running
+from pitstop.launch.lock import locked
 from pitstop.launch.mark import Mark
 from pitstop.launch.proc import Process
 from pitstop.launch.record import LaunchRecord
+from pitstop.launch.taken import port_free, refuse_taken_port
 from pitstop.launch.tree import Root
 
 _OWN: dict[tuple[str, str], Root] = {}  # what this process started, for when the disk did not take the record
@@ -35,16 +36,16 @@ class ProcessLauncher:
     async def start(self, spec: LaunchSpec, environ: Mapping[str, str]) -> Running:
         """Start the engine; UsageError when it is up or its port is taken, EngineFailed when it cannot be executed."""
         secrets = environment.secret_values(spec, environ)
-        with self._locked(spec):
+        with locked(self._home, spec.engine):
             await asyncio.to_thread(self._refuse_if_taken, spec)
             return self._spawn(spec, secrets)
 
     async def stop(self, spec: LaunchSpec) -> None:
         """End every process of the engine, gently first; returns when all are gone and the port is free."""
-        with self._locked(spec):
+        with locked(self._home, spec.engine):
             root = self._root(spec)
             await self._end(spec, root)
-            await self._port_free(spec)
+            await port_free(spec)
             record.remove(self._home, spec.engine)
 
     async def inspect(self, spec: LaunchSpec) -> Running | None:
@@ -58,6 +59,14 @@ class ProcessLauncher:
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         """Who else listens on the engine's port."""
         return await asyncio.to_thread(self._foreign_listener, spec)
+
+    async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
+        """A process has nothing to add to its launch value."""
+        return spec
+
+    async def version(self, spec: LaunchSpec) -> str | None:
+        """What the engine's own program prints as its version; None when no command was configured, or it failed."""
+        return await printed_version(spec)
 
     async def exit_state(self, spec: LaunchSpec) -> int | None:
         """The exit code of an engine that this process started, or its signal as a negative number; else None."""
@@ -155,14 +164,6 @@ class ProcessLauncher:
                 return False
             await asyncio.sleep(_POLL_S)
 
-    async def _port_free(self, spec: LaunchSpec) -> None:
-        """Nobody of ours is left, so whoever still listens is somebody else: name them, touch nothing."""
-        deadline = _now_s() + 2.0
-        while await asyncio.to_thread(ports.listeners, spec.port, spec.host):
-            if _now_s() > deadline:
-                return
-            await asyncio.sleep(_POLL_S)
-
     def _members(self, spec: LaunchSpec, root: Root | None = None) -> dict[int, Process]:
         return tree.living(spec.engine, str(self._home.root.resolve()), root or self._root(spec))
 
@@ -174,44 +175,6 @@ class ProcessLauncher:
 
     def _key(self, spec: LaunchSpec) -> tuple[str, str]:
         return spec.engine, str(self._home.root)
-
-    @contextlib.contextmanager
-    def _locked(self, spec: LaunchSpec) -> Iterator[None]:
-        """One start or stop of an engine at a time on this machine; the lock ends with its holder."""
-        with locked(self._home, spec.engine):
-            yield
-
-
-@contextlib.contextmanager
-def locked(home: Home, engine: str) -> Iterator[None]:
-    """Hold the engine's lock; UsageError when another pitstop holds it. A disk that refuses the file stops nothing."""
-    try:
-        home.engines.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(home.engines / f".{engine}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        yield
-        return
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise UsageError(
-            f"another pitstop is starting or stopping engine {engine} right now.", hint="Wait for it, then try again."
-        ) from None
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def refuse_taken_port(spec: LaunchSpec) -> None:
-    """UsageError naming who holds the engine's port."""
-    taken = ports.listeners(spec.port, spec.host)
-    if taken:
-        raise UsageError(
-            f"port {spec.port} of engine {spec.engine} is taken by {' and '.join(str(one) for one in taken)}.",
-            hint="Stop that program, or give the engine another port in its base_url and its command.",
-        )
 
 
 def _fork(spec: LaunchSpec, environ: dict[str, str], log: int) -> int:
