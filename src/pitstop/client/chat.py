@@ -34,6 +34,14 @@ class Reply(Account):
     client_late_s: float = 0.0
 
 
+class Refused(RequestRefused):
+    """Asking again cannot help; `refusal` says which kind it is, for whoever can ask for something else instead."""
+
+    def __init__(self, refusal: Refusal, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.refusal = refusal
+
+
 class ChatClient:
     """Asks one endpoint. What it learns about stream options is in `agreement`, to be handed to the next client."""
 
@@ -45,7 +53,7 @@ class ChatClient:
     async def stream(self, request: ChatRequest, *, ruler: str = "", case: str = "") -> Reply:
         """One reply. A request that failed on its way is a reply with `ok` false.
 
-        RequestRefused when asking again cannot help: wrong key, unknown model (the known ones are listed), too long for
+        Refused (a RequestRefused) when asking again cannot help: wrong key, unknown model (the known ones are listed), too long for
         the context (both numbers), a rejected field.
         """
         return (await self.gather([request], ruler=ruler, case=case))[0]
@@ -53,7 +61,7 @@ class ChatClient:
     async def gather(self, requests: Sequence[ChatRequest], *, ruler: str = "", case: str = "") -> list[Reply]:
         """As many replies at once, in order. All connections are opened first; then all requests are sent at once.
 
-        RequestRefused as for `stream`, for the first that is refused.
+        Refused as for `stream`, for the first that is refused.
         """
         while True:
             replies = await self._attempt(requests, ruler, case)
@@ -111,7 +119,7 @@ class ChatClient:
         text, hint = refusal.text, _HINTS.get(refusal.failure, "")
         if refusal.failure is Failure.MODEL:
             hint = await self._known_models()
-        raise RequestRefused(text, hint=hint)
+        raise Refused(refusal, text, hint)
 
     async def _known_models(self) -> str:
         answer = await get_json(self.endpoint, "/models")
