@@ -9,13 +9,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from typing import Any
 
 from pitstop.core.errors import ExitCode
+from pitstop.decisions.guard import both_units
 from pitstop.services.guard.control import Control
 from pitstop.services.guard.loop import GuardLoop
 from pitstop.services.guard.order import GuardOrder, GuardVerdict
 from pitstop.services.guard.steady import hold_still
+
+_TELL_S = 60.0
 
 _EXIT_CODES = {
     GuardVerdict.CLEAN: ExitCode.DONE,
@@ -42,9 +46,38 @@ def main(order_json: str) -> int:
     loop.report.locked = not problem
     if problem:
         _say(f"warning: memory could not be locked ({problem}); raise LimitMEMLOCK or `ulimit -l`, or run as root")
-    report = loop.run()
+    report = loop.run(lambda: _watching(order))
+    if report.tripped and order.after and report.evidence:
+        _tell(order.after, report.evidence)
+    _say(f"{report.verdict}: {report.reason}")
     _print(1, report.to_json())
     return int(_EXIT_CODES[GuardVerdict(report.verdict)])
+
+
+def _watching(order: GuardOrder) -> None:
+    floor, limit = order.policy.min_available_bytes, order.policy.max_swap_growth_bytes
+    swap = f", or when swap has grown by {both_units(limit)}" if limit is not None else ""
+    _say(f"watching for {order.engine}: kills when MemAvailable is below {both_units(floor)}{swap}")
+    if order.controlled:
+        _print(1, "watching\n")
+
+
+def _tell(after: tuple[str, ...], evidence: str) -> None:
+    """Incident and notification are another process's work; a guard that cannot have them done has done its own."""
+    try:
+        to_stderr = [(os.POSIX_SPAWN_DUP2, 2, 1)]
+        pid = os.posix_spawn(after[0], (*after, evidence), os.environ, file_actions=to_stderr)
+    except OSError as error:
+        _say(f"warning: nobody could be told: {error.strerror}")
+        return
+    until_s = time.monotonic() + _TELL_S
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if time.monotonic() > until_s:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            _say("warning: telling took too long and was given up")
+            return
+        time.sleep(0.05)
 
 
 def _say(text: str) -> None:

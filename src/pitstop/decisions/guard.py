@@ -3,7 +3,7 @@
 Three things kill: MemAvailable below its floor (one sample is enough), swap that has grown by more than its limit
 since the start, and a fall so steep that the floor will be crossed before the next reading could act. Low MemFree
 alone is the normal state of a box with a page cache; swap that was used before the start, a box without swap and swap
-that is added later are no signs of anything. PSI and the driver's kernel lines are evidence for a reader, never a trigger.
+that is added later are no signs of anything. PSI and the driver's kernel lines are evidence, never a trigger.
 
 This module is loaded by the guard's own lean process: it imports nothing that costs memory.
 """
@@ -47,7 +47,7 @@ class Reading:
 class GuardPolicy:
     """What the guard was told. Seconds and bytes.
 
-    `fill_rate` and `swap_fill_rate` are how fast memory and swap are taken to fill when nothing is known yet: 6 GB/s and
+    `fill_rate` and `swap_fill_rate` are how fast memory and swap are taken to fill when nothing is known: 6 GB/s and
     0.8 GB/s are earlyoom's figures, measured there with memory eaters on a desktop. `reaction_s` is the promise from a
     reading to the signal.
     """
@@ -191,8 +191,9 @@ def _slope(state: GuardState, reading: Reading, policy: GuardPolicy) -> Decision
         return _GO_ON
     return Decision(
         Cause.SLOPE,
-        f"MemAvailable {both_units(reading.available_bytes)} is falling by {both_units(round(fall))} per second: it would be "
-        f"below the floor of {both_units(policy.min_available_bytes)} before the next reading in {horizon_s * 1000:.0f} ms",
+        f"MemAvailable {both_units(reading.available_bytes)} is falling by {both_units(round(fall))} per second: it "
+        f"would be below the floor of {both_units(policy.min_available_bytes)} before the next reading "
+        f"in {horizon_s * 1000:.0f} ms",
     )
 
 

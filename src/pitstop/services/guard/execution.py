@@ -1,4 +1,4 @@
-"""The kill itself and what follows: signals first, the container engine's books next, then proof that memory came back."""
+"""The kill and what follows: signals first, the container engine's books next, then proof that memory came back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pitstop.decisions.guard import GuardState, Reading, decide
+from pitstop.decisions.guard import MIB, GuardState, Reading, decide
 from pitstop.services.guard import asking
 from pitstop.services.guard.memory import MemoryReader
 from pitstop.services.guard.order import GuardOrder, GuardReport
@@ -17,6 +17,8 @@ from pitstop.services.guard.owned import Owned
 _LOOK_S = 0.05
 _ROW_S = 0.5
 _BOOKS_S = 10.0
+_PROGRESS_BYTES = 64 * MIB
+_LONGEST_S = 60.0  # a driver may take many seconds to give 100 GiB back, but it does so visibly
 
 
 class Execution:
@@ -29,7 +31,7 @@ class Execution:
         self.struck_at_s = 0.0
 
     def strike(self) -> bool:
-        """SIGKILL everything held; without a hold, or without the right, through the container engine. False: nobody there."""
+        """SIGKILL all that is held; without a hold or the right to, through the container engine. False: nobody there."""
         self._owned.signal_all(signal.SIGKILL)
         self.struck_at_s = time.monotonic()
         self._hit = self._owned.kill()
@@ -48,10 +50,10 @@ class Execution:
         return [{"pid": pid, "name": name} for pid, name in self._hit.items()]
 
     def follow_up(self, state: GuardState, report: GuardReport, account: Callable[[Reading], None]) -> None:
-        """Wait for memory, escalate once, and say how it ended; bounded by twice `recovery_s` and the books."""
+        """Wait for memory, escalate once, and say how it ended; bounded by twice `_LONGEST_S` and the books."""
         back, reading = self._recovered(state, account)
         if not back:
-            self._hit.update(self._owned.kill())
+            self._hit.update(self._owned.kill_orphans(self._order.mark))
             back, reading = self._recovered(state, account)
         self._await_books()
         report.killed = self.hit
@@ -61,11 +63,14 @@ class Execution:
         report.books = self._books.words if self._books is not None else ""
 
     def _recovered(self, state: GuardState, account: Callable[[Reading], None]) -> tuple[bool, Reading]:
-        """Whether all of it is gone and the limits hold again, within `recovery_s`."""
+        """Whether all of it is gone and the limits hold again; gives up after `recovery_s` without progress."""
         calm = GuardState(swap_baseline_bytes=state.swap_baseline_bytes)
-        until_s, row_s = time.monotonic() + self._order.recovery_s, 0.0
+        began_s = progress_s = time.monotonic()
+        most, row_s = -_PROGRESS_BYTES, 0.0
         while True:
             reading, now_s = self._reader.read(), time.monotonic()
+            if (reading.available_bytes or 0) >= most + _PROGRESS_BYTES:
+                most, progress_s = reading.available_bytes or 0, now_s
             if now_s >= row_s:
                 account(reading)
                 row_s = now_s + _ROW_S
@@ -73,7 +78,7 @@ class Execution:
             known = reading.available_bytes is not None
             if known and not self._owned.up and not decide(calm, reading, self._order.policy, now_s)[1].kill:
                 return True, reading
-            if now_s >= until_s:
+            if now_s >= min(progress_s + self._order.recovery_s, began_s + _LONGEST_S):
                 return False, reading
             time.sleep(_LOOK_S)
 

@@ -43,10 +43,12 @@ class GuardLoop:
     def interrupt(self) -> None:
         self._conclude(GuardVerdict.INTERRUPTED, "stopped by a signal")
 
-    def run(self) -> GuardReport:
-        """Guard until there is a verdict."""
+    def run(self, on_watching: Callable[[], None]) -> GuardReport:
+        """Guard until there is a verdict; `on_watching` is called once, when a kill could be done from here on."""
         if refusal := self._take_hold() or self._first_look():
             self._conclude(GuardVerdict.REFUSED, refusal)
+        else:
+            on_watching()
         while self._verdict is None:
             self._step()
         return self._end(self._verdict)
@@ -67,7 +69,7 @@ class GuardLoop:
     def _own_process(self, pid: int) -> str:
         if problem := self._owned.own_process(pid):
             return problem
-        self.report.target = {"pid": pid, "names": self._owned.names}
+        self.report.target = {"pid": pid, "name": self._owned.names.get(pid, "")}
         self._owned.signal_all(0)
         return ""
 
@@ -75,7 +77,7 @@ class GuardLoop:
         reading, policy = self._reader.read(), self.order.policy
         if reading.available_bytes is None:
             return f"{self.order.procfs}/meminfo has no readable MemAvailable line, so there is nothing to guard by"
-        _, decision = decide(GuardState(), reading, policy, 0.0)
+        self._state, decision = decide(GuardState(), reading, policy, time.monotonic())  # swap grows from here
         if decision.kill and not self.order.kill_when_low:
             return f"{decision.reason} before anything was started or measured: the engine would be killed at once"
         margin_bytes = reading.available_bytes - policy.min_available_bytes

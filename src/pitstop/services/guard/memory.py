@@ -1,7 +1,7 @@
 """Reads `/proc/meminfo`, `vmstat` and `pressure/memory` through descriptors opened at the start, into one buffer.
 
-Under another root (`--procfs DIR`, recorded traces) files are opened anew each time, because a recorder may replace them.
-A file that is missing, torn or nonsense gives None for what it would have said, never zero.
+Under another root (`--procfs DIR`, recorded traces) files are opened anew each time, because a recorder may replace
+them. A file that is missing, torn or nonsense gives None for what it would have said, never zero.
 """
 
 from __future__ import annotations

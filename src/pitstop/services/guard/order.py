@@ -20,7 +20,7 @@ class GuardVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GuardOrder:
-    """One guard's task. Own either `pid` with its tree or `container` (a name or an id); both may come later by control line."""
+    """One guard's task. It owns either `pid` with its tree or `container` (a name or an id), or is told what later."""
 
     engine: str  # in words
     policy: GuardPolicy
@@ -31,9 +31,13 @@ class GuardOrder:
     binary: str = "docker"  # or podman
     for_s: float | None = None  # how long; None: until stopped
     procfs: str = "/proc"
-    controlled: bool = False  # standard input carries `pid N`, `container ID`, `stop`
+    controlled: bool = False  # by a parent: standard input carries `pid N`, `container ID`, `stop`
     kill_when_low: bool = False  # kill at once instead of refusing when a limit is violated at the start
-    recovery_s: float = 5.0  # how long memory may take to come back before it looks for orphans, and again after that
+    mark: str = ""  # NUL-separated NAME=VALUE that every process of this engine carries in its environment
+    after: tuple[
+        str, ...
+    ] = ()  # run with the evidence's path behind it when the guard has killed: incident, notification
+    recovery_s: float = 2.5  # how long memory may stand still before it looks for orphans, and again after that
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))
@@ -41,8 +45,7 @@ class GuardOrder:
     @classmethod
     def from_json(cls, text: str) -> GuardOrder:
         raw = json.loads(text)
-        raw["policy"] = GuardPolicy(**raw["policy"])
-        return cls(**raw)
+        return cls(**{**raw, "policy": GuardPolicy(**raw["policy"]), "after": tuple(raw["after"])})
 
 
 @dataclass(slots=True)

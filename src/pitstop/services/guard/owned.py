@@ -9,6 +9,7 @@ from pitstop.services.guard.processes import (
     Held,
     Stat,
     all_processes,
+    carries,
     cgroup_folder,
     cgroup_members,
     stat_of,
@@ -93,6 +94,15 @@ class Owned:
                 break
             self.signal_all(signal.SIGKILL)
         return hit
+
+    def kill_orphans(self, mark: str) -> dict[int, str]:
+        """Kill again, and whatever else on the box carries the engine's mark: a worker that left tree and session."""
+        if mark:
+            wanted = mark.encode()
+            for stat in all_processes():
+                if stat.pid != os.getpid() and not stat.dead and carries(stat.pid, wanted):
+                    self._held.hold(stat)
+        return self.kill()
 
     def close(self) -> None:
         self._held.close()

@@ -1,7 +1,7 @@
 """The processes that a guard owns: found in `/proc`, held by pidfds, so that a reused pid is never hit.
 
-A tree is the root and its descendants, and, where the root leads a session (as everything does that pitstop starts), all of
-that session: children that lost their parent keep it. A container is every process of its control group.
+A tree is the root and its descendants, and, where the root leads a session (as everything does that pitstop starts),
+all of that session: children that lost their parent keep it. A container is every process of its control group.
 """
 
 from __future__ import annotations
@@ -112,6 +112,16 @@ def cgroup_members(folder: str) -> set[int]:
         except (OSError, ValueError):
             continue
     return members - {0}  # 0 stands for a process outside this pid namespace
+
+
+def carries(pid: int, mark: bytes) -> bool:
+    """Whether a process was started with every NAME=VALUE of the NUL-separated `mark` in its environment."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
+            environ = file.read().split(b"\0")
+    except OSError:
+        return False
+    return all(word in environ for word in mark.split(b"\0"))
 
 
 class Held:

@@ -68,7 +68,7 @@ class RowWriter:
                 whole = lead + (b"\n" if torn else b"") + block
                 torn = os.write(descriptor, whole) < len(whole)
                 if torn:
-                    raise OSError("only a part of a row could be written")
+                    raise OSError("only a part of a row could be written")  # noqa: TRY301 - one path for every lost row
             except OSError as error:
                 self.lost += block.count(b"\n")
                 self.last_error = str(error)
