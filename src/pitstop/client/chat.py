@@ -53,8 +53,8 @@ class ChatClient:
     async def stream(self, request: ChatRequest, *, ruler: str = "", case: str = "") -> Reply:
         """One reply. A request that failed on its way is a reply with `ok` false.
 
-        Refused (a RequestRefused) when asking again cannot help: wrong key, unknown model (the known ones are listed), too long for
-        the context (both numbers), a rejected field.
+        Refused (a RequestRefused) when asking again cannot help: wrong key, unknown model (the known ones are listed),
+        too long for the context (both numbers), a rejected field.
         """
         return (await self.gather([request], ruler=ruler, case=case))[0]
 

@@ -2,8 +2,9 @@
 
 Events that arrive as one burst count as one event, because a speculating engine may write the tokens of one step as
 several events. The tokens of the first burst took an unknown time and are not counted; how many they are is known when
-the server counts per event. When it does not, `value` is an estimate and `interval` covers every possible split: see
-docs/accounting.md.
+the server counts per event. When it does not, `value` is an estimate and `interval` covers every possible split. A burst
+of more tokens than one step can make was held back on its way, so the end of the reply is known to a burst only; beyond a
+tenth of the reply there is no rate. See docs/accounting.md.
 """
 
 from __future__ import annotations
@@ -68,13 +69,21 @@ def decode_of(events: Sequence[TokenEvent], tokens: int | None, ending: Ending) 
     seed = (tokens - 1) / span_s if span_s > 0 and tokens > 1 else None
     bursts = bursts_of(events)
     counts = _counts(bursts, tokens)
-    reason = _why_not(bursts, counts, tokens)
+    share = _largest_share(bursts, counts)
+    reason = _why_not(bursts, share, tokens)
     if reason:
         return Decode(seed=seed, tokens_per_event=per_event, buffered=len(events) > 1, reason=reason)
+    held_tok = share * tokens if share * tokens > DEEPEST_STEP_TOK else 0.0
     if counts and counts[-1] > counts[0]:
-        rate = (counts[-1] - counts[0]) / (bursts[-1].t - bursts[0].t)
-        return Decode(rate, (rate, rate), seed, exact=True, first_tok=counts[0], tokens_per_event=per_event)
-    return _estimated(bursts, tokens, ending, seed, per_event)
+        return _exact(bursts, counts, held_tok, seed, per_event)
+    return _estimated(bursts, tokens, ending, held_tok, seed, per_event)
+
+
+def _exact(bursts: list[Burst], counts: list[int], held_tok: float, seed: float | None, per_event: float) -> Decode:
+    span_s = bursts[-1].t - bursts[0].t
+    rate, slack = (counts[-1] - counts[0]) / span_s, held_tok / span_s
+    interval = max(0.0, rate - slack), rate + slack
+    return Decode(rate, interval, seed, exact=not held_tok, first_tok=counts[0], tokens_per_event=per_event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +124,10 @@ def _counts(bursts: list[Burst], tokens: int) -> list[int]:
     return totals if still <= 0.1 * len(bursts) else []  # counts that stand still do not count what was sent
 
 
-def _why_not(bursts: list[Burst], counts: list[int], tokens: int) -> str:
+def _why_not(bursts: list[Burst], share: float, tokens: int) -> str:
     """Why these arrivals say nothing about decoding; "" when they do."""
     if len(bursts) < 2:
         return "all tokens arrived at once; only the end-to-end rate is known"
-    share = _largest_share(bursts, counts)
     if share * tokens > DEEPEST_STEP_TOK and share > BUFFERED_SHARE:
         return (
             f"{share:.0%} of the tokens arrived at once: something between the engine and here holds tokens back; "
@@ -139,7 +147,9 @@ def _largest_share(bursts: list[Burst], counts: list[int]) -> float:
     return max(burst.text_bytes for burst in bursts) / text if text else 1 / len(bursts)
 
 
-def _estimated(bursts: list[Burst], tokens: int, ending: Ending, seed: float | None, per_event: float) -> Decode:
+def _estimated(
+    bursts: list[Burst], tokens: int, ending: Ending, held_tok: float, seed: float | None, per_event: float
+) -> Decode:
     first, rest = bursts[0], sum(burst.events for burst in bursts[1:])
     most = max(first.events, tokens - rest)  # every later event holds at least one token
     if first.channel in {"answer", "reasoning"}:
@@ -149,9 +159,9 @@ def _estimated(bursts: list[Burst], tokens: int, ending: Ending, seed: float | N
     guess = min(max(tokens * first.text_bytes / text if text else per_event, least), most)
     unseen = int(ending.textless and not ending.by_length)
     span_s = bursts[-1].t - first.t
-    low = max(0.0, tokens - most - _unseen_at_most(bursts[-1], ending)) / span_s
+    low = max(0.0, tokens - most - held_tok - _unseen_at_most(bursts[-1], ending)) / span_s
     value = max(0.0, tokens - guess - unseen) / span_s
-    high = max(0, tokens - least) / span_s
+    high = max(0.0, tokens - least + held_tok) / span_s
     if value <= 0:
         return Decode(seed=seed, tokens_per_event=per_event, reason="too few tokens for a rate")
     return Decode(value, (min(low, value), max(high, value)), seed, tokens_per_event=per_event)
