@@ -93,7 +93,9 @@ def test_a_slower_first_token_is_worse_and_its_ratio_is_still_variant_over_produ
     assert judgement.ratio == pytest.approx(1.5, abs=0.02)
 
 
-@pytest.mark.parametrize("settings", [{"effect": -0.01}, {"effect": math.nan}, {"confidence": 1.0}, {"resolution": 0.0}])
+@pytest.mark.parametrize(
+    "settings", [{"effect": -0.01}, {"effect": math.nan}, {"confidence": 1.0}, {"resolution": 0.0}]
+)
 def test_impossible_settings_are_errors_of_the_caller(settings):
     with pytest.raises(ValueError, match="not"):
         faster([(1.0, 1.0)], **settings)
