@@ -57,7 +57,7 @@ def test_power_grows_with_the_effect_the_blocks_and_what_is_known():
     assert power(0.04, blocks=3, sd=0.02) < power(0.06, blocks=3, sd=0.02) < power(0.06, blocks=4, sd=0.02)
     assert power(0.06, blocks=2, sd=0.02) < power(0.06, blocks=2, sd=0.02, prior_df=10)
     assert power(0.06, blocks=1, sd=0.02) == 0
-    assert power(5.0, blocks=8, sd=0.001) == 1
+    assert power(5.0, blocks=8, sd=0.001) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("sd", "confidence"), [(0.0, 0.95), (math.nan, 0.95), (0.02, 1.0)])

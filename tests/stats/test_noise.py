@@ -45,7 +45,7 @@ def test_a_figure_without_a_logarithm_is_refused(bad):
         from_boots([[80.0, bad]])
 
 
-@pytest.mark.parametrize(("sd", "df"), [(-0.1, 3), (math.nan, 3), (0.1, 0), (0.1, math.inf)])
+@pytest.mark.parametrize(("sd", "df"), [(-0.1, 3), (math.nan, 3), (0.1, 0), (0.1, 0.5), (0.1, math.inf)])
 def test_an_impossible_prior_is_refused(sd, df):
     with pytest.raises(ValueError, match="noise prior"):
         NoisePrior(sd, df)

@@ -10,7 +10,7 @@ from pitstop.stats.verdict import RESOLUTION, Judgement, judge
 
 figures = st.floats(min_value=0.01, max_value=1e6)
 blocks_of = st.lists(st.tuples(figures, figures), min_size=1, max_size=8)
-priors = st.none() | st.builds(NoisePrior, st.floats(0, 0.5), st.floats(0.5, 30))
+priors = st.none() | st.builds(NoisePrior, st.floats(0, 0.5), st.floats(1, 30))
 DECIDED = {Verdict.BETTER, Verdict.WORSE}
 
 

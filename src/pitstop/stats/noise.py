@@ -23,8 +23,8 @@ class NoisePrior:
     source: str = ""  # in words: `6 A/A pairs`, `14 boots of 3 configurations`
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.sd) and self.sd >= 0 and math.isfinite(self.df) and self.df > 0):
-            raise ValueError(f"a noise prior needs a finite sd >= 0 and df > 0, not sd={self.sd}, df={self.df}")
+        if not (math.isfinite(self.sd) and self.sd >= 0 and math.isfinite(self.df) and self.df >= 1):
+            raise ValueError(f"a noise prior needs a finite sd >= 0 and df >= 1, not sd={self.sd}, df={self.df}")
 
 
 # A prior is the past; a trial's own blocks must be able to outvote it. With more than 30 degrees of freedom the t

@@ -26,7 +26,7 @@ def power(effect: float, *, blocks: int, sd: float, prior_df: float = 0.0, confi
     """
     _check(sd, confidence)
     df = blocks - 1 + prior_df
-    if blocks < 1 or df <= 0:
+    if blocks < 1 or df < 1:  # below one degree of freedom nothing is known that could be excluded
         return 0.0
     from scipy.special import ndtr, stdtrit  # noqa: PLC0415  # scipy is slow to import
 
