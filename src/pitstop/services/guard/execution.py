@@ -31,7 +31,7 @@ class Execution:
         self.struck_at_s = 0.0
 
     def strike(self) -> bool:
-        """SIGKILL all that is held; without a hold or the right to, through the container engine. False: nobody there."""
+        """SIGKILL all that is held, or have the container engine do it; False when there was nobody to kill."""
         self._owned.signal_all(signal.SIGKILL)
         self.struck_at_s = time.monotonic()
         self._hit = self._owned.kill()
@@ -63,7 +63,7 @@ class Execution:
         report.books = self._books.words if self._books is not None else ""
 
     def _recovered(self, state: GuardState, account: Callable[[Reading], None]) -> tuple[bool, Reading]:
-        """Whether all of it is gone and the limits hold again; gives up after `recovery_s` without progress."""
+        """Whether all of it is gone and the limits hold again; gives up `recovery_s` after the last progress."""
         calm = GuardState(swap_baseline_bytes=state.swap_baseline_bytes)
         began_s = progress_s = time.monotonic()
         most, row_s = -_PROGRESS_BYTES, 0.0

@@ -38,6 +38,8 @@ class Owned:
 
     @property
     def up(self) -> bool:
+        """Whether any of it still runs."""
+        self._held.release_dead()
         return bool(self._held.pids)
 
     def own_process(self, pid: int) -> str:

@@ -7,6 +7,7 @@ all of that session: children that lost their parent keep it. A container is eve
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -129,6 +130,7 @@ class Held:
 
     def __init__(self) -> None:
         self._descriptors: dict[int, int] = {}
+        self._ended = select.poll()  # a pidfd is readable once its whole process has ended, reaped or not
         self.names: dict[int, str] = {}
 
     def hold(self, stat: Stat) -> bool:
@@ -144,6 +146,7 @@ class Held:
             os.close(descriptor)
             return False
         self._descriptors[stat.pid] = descriptor
+        self._ended.register(descriptor, select.POLLIN)
         self.names[stat.pid] = stat.name
         return True
 
@@ -162,12 +165,12 @@ class Held:
         return True
 
     def release_dead(self) -> None:
-        """Let go of what has ended; a zombie has ended, it holds no memory."""
-        for pid, descriptor in list(self._descriptors.items()):
-            stat = stat_of(pid)
-            if self.signal(pid, 0) is False or (stat is not None and stat.dead):
-                os.close(descriptor)
-                del self._descriptors[pid]
+        """Let go of what has ended: one system call, whatever the number of processes."""
+        ended = {descriptor for descriptor, _ in self._ended.poll(0)}
+        for pid, descriptor in [item for item in self._descriptors.items() if item[1] in ended]:
+            self._ended.unregister(descriptor)
+            os.close(descriptor)
+            del self._descriptors[pid]
 
     def close(self) -> None:
         for descriptor in self._descriptors.values():
