@@ -13,18 +13,19 @@ def lease(**changes) -> Lease:
 
 
 @pytest.mark.parametrize(
-    ("held", "alive", "now", "expected"),
+    ("held", "alive", "owes", "now", "expected"),
     [
-        (None, False, 0, Standing.FREE),
-        (lease(), True, 159, Standing.HELD),
-        (lease(), True, 160, Standing.STALLED),
-        (lease(), False, 101, Standing.ABANDONED),
-        (lease(), False, 9999, Standing.ABANDONED),
-        (lease(trial=""), False, 101, Standing.LEFT_OVER),
+        (None, False, False, 0, Standing.FREE),
+        (lease(), True, True, 159, Standing.HELD),
+        (lease(), True, False, 160, Standing.STALLED),
+        (lease(), False, True, 101, Standing.ABANDONED),
+        (lease(), False, True, 9999, Standing.ABANDONED),
+        (lease(), False, False, 101, Standing.LEFT_OVER),
+        (lease(trial=""), False, False, 101, Standing.LEFT_OVER),
     ],
 )
-def test_a_lease_is_worth_what_its_holder_is(held, alive, now, expected):
-    assert standing(held, holder_alive=alive, now_s=now) is expected
+def test_a_lease_is_worth_what_its_holder_is(held, alive, owes, now, expected):
+    assert standing(held, holder_alive=alive, owes_restore=owes, now_s=now) is expected
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,17 @@ os._exit(9)
 """
 
 
-def test_the_lease_of_a_killed_trial_is_kept_for_recovery(home):
+@pytest.mark.parametrize("owes", [True, False])
+def test_the_lease_of_a_killed_trial_is_kept_for_recovery_while_it_owes_a_restore(home, owes):
+    if owes:
+        (home.trials / "T1").mkdir()
+        (home.trials / "T1/promise.json").write_bytes(b"not readable, so nobody can say that nothing is owed")
     died = subprocess.run([sys.executable, "-c", TAKE_AND_DIE, home.root], timeout=30, check=False)
     assert died.returncode == 9
-    assert lease_standing(home, 101.0)[1] is Standing.ABANDONED
+    assert lease_standing(home, 101.0)[1] is (Standing.ABANDONED if owes else Standing.LEFT_OVER)
+    if not owes:
+        take(home)
+        return
     with pytest.raises(LeaseHeld, match="without putting production back") as caught:
         take(home)
     assert "trial recover" in caught.value.hint

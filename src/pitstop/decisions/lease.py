@@ -15,7 +15,7 @@ class Phase(StrEnum):
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """The one lease of a box. `trial` names the work that owes a restore; empty for `up`, `down` and the like."""
+    """The one lease of a box. `trial` names the work that may owe a restore; empty for `up`, `down` and the like."""
 
     token: str
     purpose: str
@@ -40,13 +40,16 @@ class Claimant(StrEnum):
     RECOVERY = "recovery"  # only wants production back
 
 
-def standing(lease: Lease | None, *, holder_alive: bool, now_s: float) -> Standing:
-    """What a lease is worth now. `holder_alive` is about that very process, not about its pid."""
+def standing(lease: Lease | None, *, holder_alive: bool, owes_restore: bool, now_s: float) -> Standing:
+    """What a lease is worth now. `holder_alive` is about that very process, not about its pid.
+
+    `owes_restore`: its trial touched production and has not proved it back.
+    """
     if lease is None:
         return Standing.FREE
     if holder_alive:
         return Standing.HELD if now_s < lease.expires_at_s else Standing.STALLED
-    return Standing.ABANDONED if lease.trial else Standing.LEFT_OVER
+    return Standing.ABANDONED if owes_restore else Standing.LEFT_OVER
 
 
 def may_take(standing_now: Standing, claimant: Claimant) -> bool:

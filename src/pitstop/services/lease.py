@@ -22,6 +22,7 @@ from pitstop.core.home import Home
 from pitstop.core.process_id import is_alive, own_id
 from pitstop.core.units import format_duration
 from pitstop.decisions.lease import Claimant, Lease, Phase, Standing, may_take, standing
+from pitstop.services.trial.folder import TrialFolder
 
 LIFETIME_S = 60.0  # four missed renewals; a garbage collection or a slow disk costs one
 RENEWAL_S = 15.0
@@ -44,8 +45,10 @@ def read_lease(home: Home) -> Lease | None:
 def lease_standing(home: Home, now_s: float) -> tuple[Lease | None, Standing]:
     """The lease, and what it is worth now."""
     lease = read_lease(home)
-    alive = lease is not None and is_alive(lease.holder)
-    return lease, standing(lease, holder_alive=alive, now_s=now_s)
+    if lease is None:
+        return None, Standing.FREE
+    owes = bool(lease.trial) and TrialFolder(home.trials / lease.trial).owes_restore()
+    return lease, standing(lease, holder_alive=is_alive(lease.holder), owes_restore=owes, now_s=now_s)
 
 
 @dataclass

@@ -21,4 +21,4 @@ async def generate_token(site: Site, *, deadline_s: float = 60.0) -> str:
             f"engine {site.name} did not generate a token: {record.error or 'an empty reply'}.",
             hint=f"Its log says more: pitstop logs {site.name}.",
         )
-    return reply.text or f"<{record.completion_tokens} token(s) without text>"
+    return reply.answer or reply.reasoning or f"<{record.completion_tokens} token(s) without text>"

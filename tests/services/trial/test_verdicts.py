@@ -10,16 +10,16 @@ ENGINE = EngineIdentity(kind="vllm", model="m")
 
 
 def figure(value, status=Status.OK, metric="decode_tok_s", reason=""):
-    return Figure(
-        ruler="decode", case="prose/en", metric=metric, unit="tok/s", value=value, status=status, source="usage", reason=reason
-    )  # fmt: skip
+    named = {"ruler": "decode", "case": "prose/en", "metric": metric, "unit": "tok/s", "source": "usage"}
+    return Figure(**named, value=value, status=status, reason=reason)
+
+
+def run(block, measured):
+    return RunDocument(id=str(block), started_at="", engine=ENGINE, figures=[measured] if measured else [])
 
 
 def runs(*figures):
-    return {
-        block: RunDocument(id=str(block), started_at="", engine=ENGINE, figures=[f] if f else [])
-        for block, f in enumerate(figures)
-    }
+    return {block: run(block, measured) for block, measured in enumerate(figures)}
 
 
 def judged(production, variant, noise=NOISE, primary=("decode/*/decode_tok_s",), blocks=(0, 1)):

@@ -11,7 +11,7 @@ from pitstop.core.home import Home
 from pitstop.decisions.lease import Claimant, Phase
 from pitstop.decisions.trial import Action, Do, Ending, Outcome, State, recovering
 from pitstop.ledger.store import Ledger
-from pitstop.rulers.registry import ruler_named
+from pitstop.rulers.registry import ruler_for
 from pitstop.services.lease import Held, acquire
 from pitstop.services.site import Site
 from pitstop.services.trial.folder import POLICY, TrialFolder
@@ -142,4 +142,4 @@ def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> li
 
 
 def _primary(promise: Promise) -> tuple[str, ...]:
-    return tuple(pattern for ruler in promise.trial.rulers for pattern in ruler_named(ruler).primary)
+    return tuple(pattern for ruler in promise.trial.rulers for pattern in ruler_for(ruler).primary)

@@ -59,11 +59,19 @@ class TrialFolder:
         return None
 
     def owes_restore(self) -> bool:
-        """Whether production may not be as it was, and nobody has proved that it is."""
+        """Whether production may not be as it was, and nobody has proved that it is.
+
+        A trial without a promise touched nothing; one whose promise cannot be read is taken to owe.
+        """
         saved = self.saved()
         if saved is not None:
             return saved.state == Ending.NOT_RESTORED
-        state = self.state()
+        if not (self.path / PROMISE).exists():
+            return False
+        try:
+            state = self.state()
+        except UsageError:
+            return True
         return state.touched and not state.restored
 
     def is_open(self) -> bool:

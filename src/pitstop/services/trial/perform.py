@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +19,6 @@ from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.ready import ready
 from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.site import Site
-from pitstop.services.token import generate_token
 from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
@@ -44,12 +42,16 @@ class Idle(Protocol):
     async def __call__(self, site: Site, promise: Promise, say: Say) -> Outcome: ...
 
 
-class Guarded(Protocol):
-    """A context in which the memory guard owns the engine; leaving it raises GuardTripped when it had to kill."""
+class Owner(Protocol):
+    """A guard that watches already, and is told what to own as soon as that exists."""
 
-    def __call__(
-        self, site: Site, running: Running, promise: Promise
-    ) -> contextlib.AbstractAsyncContextManager[None]: ...
+    async def own(self, running: Running) -> None: ...
+
+
+class Guarded(Protocol):
+    """A context in which the memory guard watches; leaving it raises GuardTripped when it had to kill."""
+
+    def __call__(self, site: Site, promise: Promise) -> contextlib.AbstractAsyncContextManager[Owner]: ...
 
 
 @dataclass
@@ -60,6 +62,8 @@ class Crew:
     memory_back: MemoryBack
     idle: Idle
     guarded: Guarded
+    generate: Callable[[Site], Awaitable[str]]  # one token, really generated
+    pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]
     say: Say
 
@@ -113,8 +117,8 @@ class Hands:
     async def _boot(self, action: Action) -> Outcome:
         spec = self._arm_spec(action)
         await self._crew.memory_back(self._site, float(self._promise.trial.memory_timeout), self._crew.say)
-        running = await self._launcher.start(spec, self._site.environ)
-        await self._put_under_guard(running)
+        guard = await self._begin_guard()
+        await guard.own(await self._launcher.start(spec, self._site.environ))
         await self._until_ready(spec)
         return Outcome(How.DONE)
 
@@ -139,7 +143,7 @@ class Hands:
     async def _restore(self, action: Action) -> Outcome:
         """Look first: production that already runs as promised is not taken down again."""
         if action.attempt > 1:
-            await asyncio.sleep(min(2.0 ** (action.attempt - 1), 30.0))
+            await self._crew.pause(min(2.0 ** (action.attempt - 1), 30.0))
         await self._end_guard()
         found = await self._launcher.inspect(self._production)
         fits = found is not None and found.fingerprint == self._production.fingerprint
@@ -156,7 +160,7 @@ class Hands:
         if found is None or found.fingerprint != self._production.fingerprint:
             what = f"it runs as {found.fingerprint}" if found else "it is down"
             return Outcome(How.REFUSED, f"production is not as it was ({self._production.fingerprint}): {what}")
-        token = await generate_token(self._site)
+        token = await self._crew.generate(self._site)
         proof = Proof(found.fingerprint, token, self._crew.clock())
         with contextlib.suppress(OSError):  # the journal's own line is the record; this one is for the reader
             write_durably(self._folder / PROOF, msgspec.json.encode(proof))
@@ -172,10 +176,11 @@ class Hands:
             progress=lambda waits_for, _elapsed: self._crew.say(waits_for),
         )
 
-    async def _put_under_guard(self, running: Running) -> None:
+    async def _begin_guard(self) -> Owner:
+        """It watches before the engine exists, so that the first millisecond is guarded too."""
         await self._end_guard()
         self._guard = contextlib.AsyncExitStack()
-        await self._guard.enter_async_context(self._crew.guarded(self._site, running, self._promise))
+        return await self._guard.enter_async_context(self._crew.guarded(self._site, self._promise))
 
     async def _end_guard(self) -> str:
         """Release the guard; what it did, in words, when it had to kill."""

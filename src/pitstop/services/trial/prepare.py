@@ -19,7 +19,7 @@ from pitstop.decisions.idle import parse_window
 from pitstop.decisions.trial import Boot, schedule
 from pitstop.engines.adapter import Readiness
 from pitstop.launch.plan import plan
-from pitstop.rulers.registry import ruler_named
+from pitstop.rulers.registry import ruler_for
 from pitstop.services.site import Site
 from pitstop.services.trial.folder import owed
 from pitstop.services.trial.promise import Arm, Promise
@@ -38,7 +38,7 @@ def trial_named(config: Config, name: str) -> Trial:
 def draw_up(name: str, trial: Trial, engine: Engine, environ: Mapping[str, str], now: datetime) -> Promise:
     """The whole trial as a value: arms, launch values, order. Touches nothing, looks at nothing but the environment."""
     for ruler in trial.rulers:
-        ruler_named(ruler)
+        ruler_for(ruler)
     _window(name, trial)
     arms = [Arm(PRODUCTION, {}, plan(trial.engine, engine, environ=environ))]
     for variant, overrides in trial.variant.items():

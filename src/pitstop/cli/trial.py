@@ -1,0 +1,187 @@
+"""`pitstop trial`: run, status, recover, list, show."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
+
+if TYPE_CHECKING:
+    from pitstop.core.documents import TrialDocument
+    from pitstop.core.errors import ExitCode
+    from pitstop.services.trial.promise import Promise
+
+
+def register(app: typer.Typer) -> None:
+    trial = typer.Typer(help="The unattended A/B test: production down, variants up in turn, verdict, production back.")
+    trial.command("run")(run_trial)
+    trial.command("status")(status)
+    trial.command("recover")(recover)
+    trial.command("list")(list_trials)
+    trial.command("show")(show)
+    app.add_typer(trial, name="trial", no_args_is_help=True)
+
+
+@guarded
+def run_trial(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The trial's name in pitstop.toml.")],
+    dry_run: DryRun = False,
+    window: Annotated[str, typer.Option(help="Only begin within this part of the day, as in 01:00-06:00.")] = "",
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Run a trial: wait for idle, take production down, measure every arm, put production back, say the verdict."""
+    from pitstop.cli.trial_stage import conducted, drawn_up
+
+    shell = Shell(json_output, config_file)
+    promise, site = drawn_up(shell, name, window)
+    if dry_run:
+        _show_plan(shell, promise)
+        return
+    document = conducted(shell, promise, site)
+    _tell(shell, document)
+    shell.finish(exit_code(document))
+
+
+@guarded
+def recover(json_output: JsonFlag = False, dry_run: DryRun = False) -> None:
+    """Put production back after a trial whose process was killed. Needs no configuration file."""
+    from pitstop.cli.trial_stage import recovered
+    from pitstop.core.errors import ExitCode
+    from pitstop.services.trial.folder import open_trials
+
+    shell = Shell(json_output)
+    waiting = open_trials(shell.home())
+    if not waiting or dry_run:
+        shell.document({"recovered": [], "open": [folder.id for folder in waiting]})
+        shell.say("\n".join(f"would recover {folder.id}" for folder in waiting) or "No trial is open; nothing is owed.")
+        return
+    documents = [recovered(shell, folder) for folder in waiting]
+    shell.document({"recovered": documents})
+    for document in documents:
+        shell.say(_production_line(document))
+    back = all(document.production.restored for document in documents)
+    shell.finish(ExitCode.DONE if back else ExitCode.NOT_RESTORED)
+
+
+@guarded
+def status(json_output: JsonFlag = False) -> None:
+    """Say which trial runs now, and where it stands."""
+    from pitstop.services.lease import lease_standing
+    from pitstop.services.trial.folder import open_trials
+    from pitstop.services.trial.journal import steps
+
+    shell = Shell(json_output)
+    home = shell.home()
+    lease, standing = lease_standing(home, time.time())
+    found = []
+    for folder in open_trials(home):
+        told = steps(folder.path)
+        state = folder.state()
+        step = told[-1][0].do.value if told else "not begun"
+        found.append(
+            {"id": folder.id, "step": step, "boots_done": state.position, "boots": len(state.boots),
+             "touched": state.touched, "owes_restore": folder.owes_restore()}
+        )  # fmt: skip
+    purpose = lease.purpose if lease else None
+    shell.document({"open": found, "lease": {"standing": standing.value, "purpose": purpose}})
+    if not found:
+        shell.say("No trial runs, and none is owed a restore.")
+    for one in found:
+        shell.say(
+            f"{one['id']}: {one['step']}, {one['boots_done']} of {one['boots']} boots done; lease {standing.value}"
+        )
+
+
+@guarded
+def list_trials(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
+    """List the trials in the ledger, the latest first."""
+    from rich.table import Table
+
+    from pitstop.cli.trial_stage import ledger_of
+
+    shell = Shell(json_output, config_file)
+    with ledger_of(shell) as ledger:
+        summaries = ledger.list_trials()
+    shell.document({"trials": summaries})
+    table = Table("id", "trial", "engine", "state", "started", "finished", box=None, pad_edge=False)
+    for one in summaries:
+        table.add_row(one.id, one.name, one.engine, one.state, one.started_at, one.finished_at or "")
+    shell.say(table if summaries else "The ledger holds no trial yet.")
+
+
+@guarded
+def show(
+    trial_id: Annotated[str, typer.Argument(metavar="ID", help="Its id, or enough of the beginning.")],
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Show one trial: verdicts, arms, and how production came back."""
+    from pitstop.cli.trial_stage import ledger_of
+
+    shell = Shell(json_output, config_file)
+    with ledger_of(shell) as ledger:
+        document = ledger.trial(trial_id)
+    _tell(shell, document)
+
+
+def exit_code(document: TrialDocument) -> ExitCode:
+    """What a trial's command ends with: production first, then interruption, then the primary verdicts."""
+    from pitstop.core.documents import Verdict
+    from pitstop.core.errors import ExitCode
+    from pitstop.decisions.trial import Ending
+
+    if not document.production.restored:
+        return ExitCode.NOT_RESTORED
+    endings = {
+        Ending.INTERRUPTED: ExitCode.INTERRUPTED,
+        Ending.FAILED: ExitCode.UNREACHABLE,
+        Ending.GAVE_UP: ExitCode.INCONCLUSIVE,
+    }
+    if document.state in endings:
+        return endings[Ending(document.state)]
+    primary = [record.verdict for record in document.verdicts if record.primary]
+    if Verdict.WORSE in primary:
+        return ExitCode.WORSE
+    return ExitCode.INCONCLUSIVE if Verdict.UNDECIDED in primary or not primary else ExitCode.DONE
+
+
+def _tell(shell: Shell, document: TrialDocument) -> None:
+    from pitstop.cli.rendering import rich_table
+    from pitstop.report.trial_tables import trial_tables
+
+    shell.document(document)
+    shell.say(*(rich_table(table) for table in trial_tables(document)))
+    shell.say(_production_line(document))
+    for notice in document.warnings:
+        shell.note(f"warning: {notice.text}")
+
+
+def _production_line(document: TrialDocument) -> str:
+    production = document.production
+    if not production.restored:
+        last = next((line["reason"] for line in reversed(document.log) if line.get("reason")), "")
+        return f"PRODUCTION IS NOT BACK ({document.id}): {last}\nA person is needed; then: pitstop trial recover"
+    if production.fingerprint_after is None:
+        return f"Production ({production.engine}) was never touched."
+    return f"Production ({production.engine}) is back: {production.fingerprint_after}, {production.proved_by}."
+
+
+def _show_plan(shell: Shell, promise: Promise) -> None:
+    import shlex
+
+    arms: list[dict[str, Any]] = [
+        {"name": arm.name, "overrides": arm.overrides, "fingerprint": arm.spec.fingerprint, "argv": list(arm.spec.argv)}
+        for arm in promise.arms
+    ]
+    order = [promise.arms[boot.arm].name for boot in promise.boots]
+    shell.document({"dry_run": True, "engine": promise.engine_name, "arms": arms, "order": order})
+    shell.say(f"Trial {promise.name} of {promise.engine_name} would do, touching nothing now:")
+    shell.say("  wait until production is idle; stop production; then, for each boot in turn, start, measure, stop:")
+    shell.say(f"  {' '.join(order)}")
+    for arm in arms:
+        shell.say(f"  {arm['name']} ({arm['fingerprint']}): {shlex.join(arm['argv'])}")
+    shell.say("  start production as it was; prove its fingerprint and one generated token; give the verdicts.")

@@ -1,0 +1,82 @@
+"""The real crew: the services of this package put together for one trial."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
+
+from pitstop.core.documents import RunDocument
+from pitstop.core.home import Home
+from pitstop.decisions.guard import GuardPolicy
+from pitstop.decisions.trial import Boot, Outcome
+from pitstop.launch.memory_back import memory_back
+from pitstop.rulers.ruler import Progress, Settings
+from pitstop.services.bench import Assignment, measure
+from pitstop.services.guard.ordering import guard_order
+from pitstop.services.guard.spawn import Guard, under_guard
+from pitstop.services.site import Site
+from pitstop.services.token import generate_token
+from pitstop.services.trial.idle import wait_idle
+from pitstop.services.trial.perform import Crew, Say
+from pitstop.services.trial.promise import Promise
+
+
+def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progress) -> Crew:
+    """Everything a trial needs from the world, with its clock and its live view."""
+
+    def clock() -> str:
+        return now().isoformat(timespec="milliseconds")
+
+    async def measured(site: Site, promise: Promise, boot: Boot) -> RunDocument:
+        return await measure(site, assignment(promise, boot), clock=clock, progress=progress)
+
+    @contextlib.asynccontextmanager
+    async def guarded(site: Site, promise: Promise) -> AsyncIterator[Guard]:
+        limits = promise.trial.guard
+        policy = GuardPolicy(
+            min_available_bytes=int(limits.min_available), max_swap_growth_bytes=int(limits.max_swap_growth)
+        )
+        order = guard_order(
+            site.name, policy, home, stamp=f"{now():%Y%m%d-%H%M%S}", csv=str(home.trials / promise.id / "memory.csv")
+        )
+        async with under_guard(order, None, home.logs / f"guard-{site.name}.log") as guard:
+            yield guard
+
+    async def back(site: Site, timeout_s: float, say: Say) -> None:
+        await memory_back(site, timeout_s, say)
+
+    async def idle(site: Site, promise: Promise, say: Say) -> Outcome:
+        return await wait_idle(site, promise, say)
+
+    return Crew(
+        measure=measured,
+        memory_back=back,
+        idle=idle,
+        guarded=guarded,
+        generate=generate_token,
+        pause=asyncio.sleep,
+        clock=clock,
+        say=say,
+    )
+
+
+def assignment(promise: Promise, boot: Boot) -> Assignment:
+    """What is measured in one boot: the same for every arm, with nonces of its own."""
+    trial, arm = promise.trial, promise.arms[boot.arm]
+    return Assignment(
+        run_id=f"{promise.id}-{boot.block}-{arm.name}",
+        rulers=trial.rulers,
+        settings=Settings(
+            runs=trial.runs,
+            max_tokens=trial.max_tokens,
+            pp=trial.pp,
+            concurrency=trial.concurrency,
+            thinking=trial.thinking,
+            seed=trial.seed,
+            cases=promise.cases,
+        ),
+        ordered=arm.spec.fingerprint,
+        extra={"arm": arm.name, "overrides": arm.overrides, "block": boot.block},
+    )
