@@ -25,8 +25,8 @@ def engine_of(spec: LaunchSpec) -> ContainerEngine:
     return ContainerEngine(spec.options.get("binary", "docker"), spec.base_env)
 
 
-async def remember_image(engine: ContainerEngine, spec: LaunchSpec) -> LaunchSpec:
-    found = await engine.inspect(spec.name)
+def remember_image(spec: LaunchSpec, found: Container | None) -> LaunchSpec:
+    """The launch value with the content of the image that runs, in case its name leads elsewhere later."""
     if found is None or not found.is_up:
         return spec
     return msgspec.structs.replace(spec, options={**spec.options, "image_id": found.image})

@@ -21,12 +21,11 @@ from pitstop.launch.containers import (
     remember_image,
     version_inside,
 )
-from pitstop.launch.launcher import NOT_SET, LaunchSpec, Running
+from pitstop.launch.launcher import NOT_SET, OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.record import LaunchRecord
 from pitstop.launch.taken import port_free, refuse_taken_port, strangers
 
-OBSERVED = "seen-"  # begins a fingerprint of what was not made from the launch value it is compared with
 _NAME_FREE_S = 30.0
 _POLL_S = 0.25
 _VERDICTS: dict[tuple[str, str, str], str] = {}  # container and launch value compared: the fingerprint that came of it
@@ -82,7 +81,7 @@ class DockerLauncher:
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         """The launch value with the content of the image that runs now, in case its tag is moved meanwhile."""
-        return await remember_image(engine_of(spec), spec)
+        return remember_image(spec, await engine_of(spec).inspect(spec.name))
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         found = await engine_of(spec).inspect(spec.name)
@@ -128,7 +127,7 @@ class DockerLauncher:
     async def _put_away(self, engine: ContainerEngine, spec: LaunchSpec, found: Container) -> None:
         """Keep the log; then remove what pitstop made, and keep everything else from coming back by itself."""
         if is_ours(found, spec):
-            await keep_log(engine, self._home, spec, found)
+            await keep_log(engine, self._home, spec, await engine.inspect(found.id) or found)
             await engine.remove(found.id)
         elif found.restart_policy in POLICIES_THAT_REVIVE and not found.host.get("AutoRemove"):
             await engine.set_restart_policy(found.id, "no")

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import msgspec
 
+OBSERVED = "seen-"  # begins a fingerprint of what is not what the launch value it is compared with would make
 NOT_SET = "not set"  # in place of a digest: the secret was not in the environment when the launch was planned
 
 

@@ -114,6 +114,7 @@ class _Draft:
     ) -> None:
         assert engine.launch is not None
         self.name, self.settings, self._words, self._environ = name, settings, words, environ
+        self._unit = isinstance(engine.launch, SystemdLaunch)
         self.args: tuple[str, ...] = ()
         self.env: dict[str, str] = {}
         self.secret_env: dict[str, str] = {}
@@ -132,7 +133,9 @@ class _Draft:
         if knob.args and value != OFF:
             self.args += self.filled(knob.args, value)
         # A default of "off" leaves the variable to the script's own default; turned to "off" by hand, it says so.
-        if knob.env and not (value == OFF and knob.default == OFF):
+        # A unit keeps its defaults in its own file: only what is turned is written beside it.
+        untold = value == knob.default and (value == OFF or self._unit)
+        if knob.env and not untold:
             self._set(knob.env, value)
 
     def _set(self, key: str, value: str) -> None:
@@ -211,7 +214,7 @@ def _compose(launch: ComposeLaunch, draft: _Draft, common: dict[str, object]) ->
     return _spec(
         common,
         launcher="compose",
-        argv=(*front, "up", "--detach", "--no-deps", "--force-recreate", "--pull", "never", launch.service),
+        argv=(*front, "up", "--detach", "--no-deps", "--pull", "never", launch.service),
         stop_argv=(*front, "rm", "--stop", "--force", launch.service),
         name=launch.service,
         options={"file": launch.file, "project": launch.project},

@@ -80,11 +80,14 @@ def command(pid: int) -> str:
     return text if len(text) <= _MAX_COMMAND else text[: _MAX_COMMAND - 1] + "…"
 
 
+def started_s(process: Process) -> float:
+    """When it started, in seconds since the epoch; as far as the kernel's boot time is known (1 s)."""
+    return _boot_time_s() + process.start_ticks / _TICKS_PER_S
+
+
 def started_at(process: Process) -> str:
-    """When it started, ISO 8601 in UTC; to the kernel's tick, as far as its boot time is known (1 s)."""
-    boot = _boot_time_s()
-    moment = datetime.fromtimestamp(boot + process.start_ticks / _TICKS_PER_S, UTC)
-    return moment.isoformat(timespec="milliseconds")
+    """When it started, ISO 8601 in UTC."""
+    return datetime.fromtimestamp(started_s(process), UTC).isoformat(timespec="milliseconds")
 
 
 def resident_bytes(pid: int) -> int | None:

@@ -38,19 +38,18 @@ class ProcessLauncher:
         secrets = environment.secret_values(spec, environ)
         with locked(self._home, spec.engine):
             await asyncio.to_thread(self._refuse_if_taken, spec)
-            return self._spawn(spec, secrets)
+            return self.spawn(spec, secrets)
 
     async def stop(self, spec: LaunchSpec) -> None:
         """End every process of the engine, gently first; returns when all are gone and the port is free."""
         with locked(self._home, spec.engine):
-            root = self._root(spec)
-            await self._end(spec, root)
+            await self.end(spec, self._root(spec))
             await port_free(spec)
             record.remove(self._home, spec.engine)
 
     async def inspect(self, spec: LaunchSpec) -> Running | None:
         """The engine as it runs now, with the fingerprint that its own process carries; None when it is not up."""
-        return await asyncio.to_thread(self._inspect, spec)
+        return await asyncio.to_thread(self.look, spec)
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why this process could not be started again: its program or its folder is not there."""
@@ -58,7 +57,7 @@ class ProcessLauncher:
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         """Who else listens on the engine's port."""
-        return await asyncio.to_thread(self._foreign_listener, spec)
+        return await asyncio.to_thread(self.foreign, spec, None)
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         """A process has nothing to add to its launch value."""
@@ -79,7 +78,8 @@ class ProcessLauncher:
     async def log_tail(self, spec: LaunchSpec, lines: int = 20) -> list[str]:
         return logfile.tail(self.log_path(spec), lines, this_start_only=True)
 
-    def _spawn(self, spec: LaunchSpec, secrets: Mapping[str, str]) -> Running:
+    def spawn(self, spec: LaunchSpec, secrets: Mapping[str, str]) -> Running:
+        """Fork and execute, under the engine's lock, after the caller has looked; EngineFailed when that fails."""
         mark = Mark.new(spec.engine, str(self._home.root.resolve()), spec.fingerprint)
         # Written first: a kill between here and the fork leaves a record without a pid, and the mark finds the rest.
         noted = LaunchRecord(spec=spec, state="starting", boot_id=proc.boot_id(), launch=mark.launch)
@@ -109,7 +109,8 @@ class ProcessLauncher:
             )
         refuse_taken_port(spec)
 
-    def _inspect(self, spec: LaunchSpec) -> Running | None:
+    def look(self, spec: LaunchSpec) -> Running | None:
+        """`inspect`, for callers in a thread."""
         root = self._root(spec)
         if root is not None:
             tree.exit_state(root)
@@ -135,12 +136,14 @@ class ProcessLauncher:
         noted = record.read(self._home, spec.engine)
         return noted.spec.fingerprint if noted is not None else ""
 
-    def _foreign_listener(self, spec: LaunchSpec) -> str:
-        mine = self._members(spec)
+    def foreign(self, spec: LaunchSpec, root: Root | None) -> str:
+        """`foreign_listener`, for callers in a thread; `root` where another first process is known."""
+        mine = self._members(spec, root)
         others = [one for one in ports.listeners(spec.port, spec.host) if not mine.keys() & set(one.pids)]
         return " and ".join(str(one) for one in others)
 
-    async def _end(self, spec: LaunchSpec, root: Root | None) -> None:
+    async def end(self, spec: LaunchSpec, root: Root | None) -> None:
+        """Ask every process to end, then kill what is left; EngineFailed for what survives even that."""
         mine = self._members(spec, root)
         tree.send(mine.values(), signal.SIGTERM)
         tree.send(mine.values(), signal.SIGCONT)  # a stopped process cannot see that it was asked to end
@@ -168,10 +171,12 @@ class ProcessLauncher:
         return tree.living(spec.engine, str(self._home.root.resolve()), root or self._root(spec))
 
     def _root(self, spec: LaunchSpec) -> Root | None:
-        noted = record.read(self._home, spec.engine)
+        """The latest first process: as recorded, or as this process knows it where the disk did not take the record."""
+        noted, own = record.read(self._home, spec.engine), _OWN.get(self._key(spec))
         if noted is None or noted.pid is None or noted.start_ticks is None or noted.boot_id != proc.boot_id():
-            return _OWN.get(self._key(spec))
-        return Root(noted.pid, noted.start_ticks)
+            return own
+        recorded = Root(noted.pid, noted.start_ticks)
+        return own if own is not None and own.start_ticks > recorded.start_ticks else recorded
 
     def _key(self, spec: LaunchSpec) -> tuple[str, str]:
         return spec.engine, str(self._home.root)
