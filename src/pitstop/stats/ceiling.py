@@ -1,7 +1,7 @@
 """The physical limit of a decode figure: every token needs the active weights once through memory.
 
-limit = bandwidth / bytes per token x mean accepted length. The KV cache's reads are left out, so the true limit is lower
-still; a measured figure above this one cannot be right.
+limit = bandwidth / bytes per token x mean accepted length. The KV cache's reads are left out, so the true limit is
+lower still; a measured figure above this one cannot be right.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Ceiling:
         share = self.share(measured_tok_s)
         if not share > PLAUSIBLE_SHARE:
             return ""
-        return f"{measured_tok_s:.1f} tok/s is {share:.0%} of what the memory can do ({self.tok_s:.1f} tok/s: {self.inputs})"
+        limit = f"{self.tok_s:.1f} tok/s: {self.inputs}"
+        return f"{measured_tok_s:.1f} tok/s is {share:.0%} of what the memory can do ({limit})"
 
 
 def parse_bandwidth(text: str) -> float:
