@@ -2,9 +2,9 @@
 
 Events that arrive as one burst count as one event, because a speculating engine may write the tokens of one step as
 several events. The tokens of the first burst took an unknown time and are not counted; how many they are is known when
-the server counts per event. When it does not, `value` is an estimate and `interval` covers every possible split. A burst
-of more tokens than one step can make was held back on its way, so the end of the reply is known to a burst only; beyond a
-tenth of the reply there is no rate. See docs/accounting.md.
+the server counts per event. When it does not, `value` is an estimate and `interval` covers every possible split. A
+burst of more tokens than one step can make was held back on its way, so times are known to a burst only; beyond a tenth
+of the reply there is no rate. See docs/accounting.md.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
+
 BURST_S = 0.0001  # writes of one step lie tens of microseconds apart; no engine steps 10,000 times a second
 BURST_SHARE = 0.1  # or a tenth of the mean spacing, where that is longer
 DEEPEST_STEP_TOK = 16  # speculation in use drafts at most 15 tokens and adds one
-BUFFERED_SHARE = (
-    0.25  # one burst with more of a reply than this, and more than a step can hold, was held back somewhere
-)
+# A burst with more of a reply than this, and more than a step holds, was held back somewhere.
+BUFFERED_SHARE = 0.10
 FASTEST_TOK_S = 5_000.0  # beyond any published single stream on one GPU, and where flushing a buffer begins
 MARKUP_TOK = (
     4  # tokens that a parser may swallow before the first or after the last text: <|channel|>analysis<|message|>
@@ -26,8 +27,7 @@ MARKUP_TOK = (
 CUT_CHARACTER_TOK = 3  # a reply cut by its length may end in up to three bytes of a character, which are no text
 
 
-@dataclass(frozen=True, slots=True)
-class TokenEvent:
+class TokenEvent(msgspec.Struct, frozen=True, gc=False):
     """One event that carried generated tokens. `total` is the server's count up to and with it, None without one."""
 
     t: float  # seconds since the request was sent
@@ -86,8 +86,7 @@ def _exact(bursts: list[Burst], counts: list[int], held_tok: float, seed: float 
     return Decode(rate, interval, seed, exact=not held_tok, first_tok=counts[0], tokens_per_event=per_event)
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
+class Burst(msgspec.Struct, frozen=True, gc=False):
     """Events that came together. `t` is when the last of them came."""
 
     t: float
@@ -101,18 +100,20 @@ def bursts_of(events: Sequence[TokenEvent]) -> list[Burst]:
     """Events grouped by arrival: closer than `BURST_S`, or than a tenth of the mean spacing, belong together."""
     span_s = events[-1].t - events[0].t
     gap_s = max(BURST_S, BURST_SHARE * span_s / max(1, len(events) - 1))
-    groups: list[list[TokenEvent]] = []
+    bursts: list[Burst] = []
+    last_t = float("-inf")
     for event in events:
-        if groups and event.t - groups[-1][-1].t < gap_s:
-            groups[-1].append(event)
+        if event.t - last_t < gap_s:
+            bursts[-1] = _joined(bursts[-1], event)
         else:
-            groups.append([event])
-    return [_burst(group) for group in groups]
+            bursts.append(Burst(event.t, 1, event.text_bytes, event.channel, event.total))
+        last_t = event.t
+    return bursts
 
 
-def _burst(group: list[TokenEvent]) -> Burst:
-    total = next((event.total for event in reversed(group) if event.total is not None), None)
-    return Burst(group[-1].t, len(group), sum(event.text_bytes for event in group), group[0].channel, total)
+def _joined(burst: Burst, event: TokenEvent) -> Burst:
+    total = burst.total if event.total is None else event.total
+    return Burst(event.t, burst.events + 1, burst.text_bytes + event.text_bytes, burst.channel, total)
 
 
 def _counts(bursts: list[Burst], tokens: int) -> list[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 # The first that holds text counts; servers that send two of them send the same text twice.
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks",
@@ -14,8 +15,7 @@ _PART_FIELDS = ("text", "thinking", "summary", "content")
 FAILED_FINISHES = frozenset({"error", "abort", "network_error", "insufficient_system_resource"})
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Counts as a server gave them; None where it gave none."""
 
     prompt_tokens: int | None = None
@@ -25,8 +25,7 @@ class Usage:
     total_tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True, gc=False):
     """One event, understood."""
 
     answer: str = ""

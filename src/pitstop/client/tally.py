@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from pitstop.client.decode import TokenEvent
 from pitstop.client.dialect import Said, Usage, error_of, understand
 from pitstop.client.exchange import Exchange
 from pitstop.client.http import parse_json
 from pitstop.client.sse import Event, parse_events
+from pitstop.client.usual import understand_usual
 
 _DONE = b"[DONE]"
 _NAMES = {"usage": "continuous", "timings": "timings", "ids": "token_ids"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(msgspec.Struct, frozen=True, gc=False):
     """One event with choices: when, how much text of which channel, and the running counts that came with it."""
 
     t: float
@@ -61,7 +63,7 @@ class Tally:
     def usage(self) -> tuple[Usage, str]:
         """The final counts and where they are from. Usage is cumulative: the largest counts, never the sum."""
         timed = max((line.timings for line in self.lines if line.timings is not None), default=None)
-        counts = {name: _largest(self.usages, name) for name in Usage.__dataclass_fields__}
+        counts = {name: _largest(self.usages, name) for name in Usage.__struct_fields__}
         if counts["completion_tokens"] is not None:
             return Usage(**counts), "usage"
         if timed is not None:
@@ -131,6 +133,10 @@ class _Walk:
             return
         if not data or data.startswith(b":"):
             self._tally.oddities.append("keep-alive-as-data")
+            return
+        said = understand_usual(data)
+        if said is not None and event.type != "error":
+            self._add(said, t)
             return
         parsed = self._parse(data)
         if parsed is None:
