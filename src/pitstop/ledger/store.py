@@ -15,7 +15,7 @@ from types import TracebackType
 from sqlalchemy import Connection, Engine
 
 from pitstop.core.documents import RunDocument, TrialDocument
-from pitstop.ledger import incidents, noise, pins, runs, trials, uptime
+from pitstop.ledger import incidents, noise, pins, requests, runs, trials, uptime
 from pitstop.ledger.failures import spoken
 from pitstop.ledger.opening import connected
 from pitstop.ledger.records import (
@@ -30,6 +30,7 @@ from pitstop.ledger.records import (
     Transition,
     TrialSummary,
 )
+from pitstop.ledger.requests import RequestRow, Usage
 from pitstop.stats.noise import NoisePrior
 
 LIST_LENGTH = 50
@@ -180,6 +181,28 @@ class Ledger:
         """What an engine was pinned to, the latest first: `pins[1]` is what a rollback returns to."""
         with self._reading() as connection:
             return pins.history(connection, engine, limit)
+
+    # The gateway's requests
+
+    def record_requests(self, rows: Sequence[RequestRow]) -> None:
+        """Keep what the gateway saw go by; each call adds."""
+        with self._writing() as connection:
+            requests.write(connection, rows)
+
+    def requests(self, *, key: str | None = None, limit: int = LIST_LENGTH) -> list[RequestRow]:
+        """The latest requests first."""
+        with self._reading() as connection:
+            return requests.latest(connection, key, limit)
+
+    def request_usage(self, *, since: str | None = None) -> list[Usage]:
+        """Requests and tokens per key and route; tokens that no engine told are counted apart, not as zero."""
+        with self._reading() as connection:
+            return requests.usage(connection, since)
+
+    def forget_requests(self, before: str) -> int:
+        """Delete requests older than a time; how many there were."""
+        with self._writing() as connection:
+            return requests.forget(connection, before)
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[Connection]:

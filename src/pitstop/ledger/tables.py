@@ -7,6 +7,7 @@ for. Instants are ISO 8601 in UTC with microseconds, so that text sorts as time 
 from __future__ import annotations
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -20,7 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA = "0001"  # the newest step in migrations/versions; a ledger beyond it belongs to a newer pitstop
+SCHEMA = "0002"  # the newest step in migrations/versions; a ledger beyond it belongs to a newer pitstop
 VERSION_TABLE = "pitstop_schema"
 
 metadata = MetaData()
@@ -154,4 +155,33 @@ pin = Table(
     Column("digest", String, nullable=False),
     Column("document", Text, nullable=False),
     UniqueConstraint("engine", "at", "digest", name="pin_once"),
+)
+
+gateway_request = Table(
+    "gateway_request",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("at", String, nullable=False),
+    Column("request_id", String, nullable=False),
+    Column("key", String, nullable=False),
+    Column("route", String, nullable=False),
+    Column("answered_by", String, nullable=False),
+    Column("engine", String, nullable=False),
+    Column("api", String, nullable=False),
+    Column("stream", Boolean, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("reason", String, nullable=False),
+    Column("failures", Text, nullable=False),
+    Column("prompt_tokens", Integer),
+    Column("completion_tokens", Integer),
+    Column("reasoning_tokens", Integer),
+    Column("cached_tokens", Integer),
+    Column("ttft_s", Float),
+    Column("e2e_s", Float, nullable=False),
+    Column("held_s", Float, nullable=False),
+    Column("thinking_budget", Integer),
+    Column("budget_kept", String),
+    Index("gateway_request_by_time", "at"),
+    Index("gateway_request_by_key", "key", "at"),
 )
