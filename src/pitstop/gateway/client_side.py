@@ -1,0 +1,97 @@
+"""The reply to the client: begun once, by whoever has the first byte, and never by two engines."""
+
+from __future__ import annotations
+
+import asyncio
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+from pitstop.gateway import replies
+from pitstop.gateway.apis import Api
+from pitstop.gateway.replies import Refusal
+
+# How much may wait for a client that reads slowly before the engine is no longer read from. aiohttp's own limit for one
+# write; the kernel's socket buffers come on top.
+_WAITING = b": waiting for the model\n\n"
+
+
+class ClientSide:
+    """One reply. `begun` means that its head has gone out; `named` that an engine's has."""
+
+    def __init__(self, request: web.BaseRequest, api: Api | None, request_id: str) -> None:
+        self._request = request
+        self._api = api
+        self._request_id = request_id
+        self._out: web.StreamResponse | None = None
+        self.named = False
+
+    @property
+    def begun(self) -> bool:
+        return self._out is not None
+
+    async def begin(self, status: int, headers: CIMultiDict[str]) -> None:
+        """Send an engine's head, unless ours has gone out already."""
+        self.named = True
+        if self._out is None:
+            await self._prepare(status, headers)
+
+    async def keep_waiting(self) -> None:
+        """A comment, so that nobody on the way takes a held request for a dead one."""
+        if self._out is None:
+            await self._prepare(200, CIMultiDict({"content-type": "text/event-stream", "cache-control": "no-cache"}))
+        await self.write(_WAITING)
+
+    async def write(self, data: bytes) -> None:
+        """Hand on; returns when there is room for more. ConnectionError when the client has gone."""
+        assert self._out is not None, "a reply is begun before it is written"
+        await self._out.write(data)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether what was written has not been taken yet."""
+        return self._request.protocol.writing_paused
+
+    async def whole(self, status: int, body: bytes, headers: CIMultiDict[str]) -> web.StreamResponse:
+        """A reply in one piece; as an error event where a stream has begun."""
+        self.named = True
+        if self._out is None:
+            headers["x-request-id"] = self._request_id
+            self._out = web.Response(status=status, body=body, headers=headers)
+            return self._out
+        text = body[:2000].decode("utf-8", "replace")
+        return await self.break_off(replies.engine_failed(status, f"answered with status {status}: {text}"))
+
+    async def refuse(self, refusal: Refusal) -> web.StreamResponse:
+        """The gateway's own no, in whatever form is still possible."""
+        if self._out is not None:
+            return await self.break_off(refusal)
+        headers = CIMultiDict({"content-type": "application/json", "x-request-id": self._request_id})
+        if refusal.retry_after_s is not None:
+            headers["retry-after"] = str(max(1, round(refusal.retry_after_s + 0.5)))
+        if refusal.status == 401:
+            headers["www-authenticate"] = "Bearer"
+        return web.Response(status=refusal.status, body=replies.body(self._api, refusal), headers=headers)
+
+    async def break_off(self, refusal: Refusal) -> web.StreamResponse:
+        """End a stream that has begun with an error event; no end marker, because it is not an end."""
+        assert self._api is not None
+        await self.write(replies.event(self._api, refusal))
+        return await self.end()
+
+    async def end(self) -> web.StreamResponse:
+        assert self._out is not None
+        await self._out.write_eof()
+        return self._out
+
+    async def abort(self) -> None:
+        """Cut the connection of a client that takes nothing any more."""
+        transport = self._request.transport
+        if transport is not None:
+            transport.abort()
+        await asyncio.sleep(0)
+
+    async def _prepare(self, status: int, headers: CIMultiDict[str]) -> None:
+        headers["x-request-id"] = self._request_id
+        self._out = web.StreamResponse(status=status, headers=headers)
+        await self._out.prepare(self._request)

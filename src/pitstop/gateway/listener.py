@@ -1,0 +1,61 @@
+"""The listening side: aiohttp's server with our limits, our words for bad HTTP, no tracebacks for strangers' bytes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
+
+from pitstop.core.config.gateway import Gateway
+from pitstop.gateway import replies
+
+log = logging.getLogger("pitstop.gateway.http")
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
+
+class _Connection(RequestHandler):
+    """One client connection."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - aiohttp's own words quote the bytes, which may be content
+    ) -> web.StreamResponse:
+        """Bytes that are no HTTP: one line in the log and a plain reply."""
+        log.info("a request that is no HTTP from %s: %s", request.remote, type(exc).__name__)
+        if request.writer.output_size > 0:
+            raise ConnectionError("a reply had begun")
+        refusal = replies.bad_request("The request is not valid HTTP.")
+        reply = web.Response(status=status, body=replies.body(None, refusal), content_type="application/json")
+        reply.force_close()
+        return reply
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        error = kw.get("exc_info")
+        log.warning("a connection ended early: %s", type(error).__name__ if error else args)
+
+
+class Listener(web.Server):
+    """Makes a connection for every client that comes. A client that leaves cancels its handler at once."""
+
+    def __init__(self, handler: Handler, gateway: Gateway) -> None:
+        super().__init__(handler, handler_cancellation=True)
+        self._limits: dict[str, Any] = {
+            "max_line_size": gateway.max_header,
+            "max_field_size": gateway.max_header,
+            "max_headers": 100,
+            "keepalive_timeout": gateway.header_deadline,  # also bounds how long a head may take
+            "lingering_time": 2.0,
+            "auto_decompress": False,
+            "access_log": None,
+            "logger": log,
+        }
+
+    def __call__(self) -> RequestHandler:
+        return _Connection(self, loop=self._loop, **self._limits)
