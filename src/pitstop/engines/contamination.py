@@ -9,7 +9,6 @@ import msgspec
 from pitstop.core.documents import Notice
 from pitstop.core.units import format_size
 from pitstop.engines.conditions import Conditions
-from pitstop.engines.procfs import Kernel
 from pitstop.engines.since import ForeignTraffic
 
 
@@ -32,9 +31,9 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """After minus before. None where either look did not know, or where the machine was restarted in between."""
 
     elapsed_s: float
-    mem_available_bytes: int | None = None
-    swap_used_bytes: int | None = None
+    available_bytes: int | None = None
     page_cache_bytes: int | None = None
+    swap_used_bytes: int | None = None
     psi_memory_some_s: float | None = None
     psi_memory_full_s: float | None = None
     psi_cpu_some_s: float | None = None
@@ -46,15 +45,15 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     oom_kills: int | None = None
 
 
-_GAUGES = ("mem_available_bytes", "swap_used_bytes", "page_cache_bytes")
+_GAUGES = ("available_bytes", "page_cache_bytes", "swap_used_bytes")
 _COUNTS = tuple(name for name in Changes.__struct_fields__ if name not in {"elapsed_s", *_GAUGES})
 
 
 def changes(before: Conditions, after: Conditions) -> Changes:
     """The difference of two snapshots."""
     elapsed = datetime.fromisoformat(after.at) - datetime.fromisoformat(before.at)
-    gauges = {name: _difference(before.kernel, after.kernel, name) for name in _GAUGES}
-    counts = {name: _difference(before.kernel, after.kernel, name) for name in _COUNTS}
+    gauges = {name: _difference(before.memory, after.memory, name) for name in _GAUGES}
+    counts = {name: _difference(before.activity, after.activity, name) for name in _COUNTS}
     known = {name: (value if value is not None and value >= 0 else None) for name, value in counts.items()}
     return msgspec.convert({"elapsed_s": elapsed.total_seconds(), **gauges, **known}, Changes)
 
@@ -74,7 +73,7 @@ def contaminations(
     return tuple(found)
 
 
-def _difference(before: Kernel, after: Kernel, name: str) -> float | int | None:
+def _difference(before: msgspec.Struct, after: msgspec.Struct, name: str) -> float | int | None:
     was, now = getattr(before, name), getattr(after, name)
     return None if was is None or now is None else now - was
 

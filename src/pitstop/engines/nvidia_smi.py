@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import math
 import os
 import re
 import shutil
 import signal
+import subprocess
 import tempfile
+import time
 from typing import BinaryIO
 
 import msgspec
@@ -39,18 +40,17 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     slowed_by: tuple[str, ...] | None = None  # empty: by nothing
 
 
-async def read_gpus(binary: str = "nvidia-smi", *, timeout_s: float = 3.0) -> tuple[tuple[Gpu, ...] | None, str]:
+def read_gpus(binary: str = "nvidia-smi", *, timeout_s: float = 3.0) -> tuple[tuple[Gpu, ...] | None, str]:
     """Every GPU, or None and the reason; the reason is empty where there is no nvidia-smi at all. Never raises."""
     if shutil.which(binary) is None:
         return None, ""
-    said = ""
+    until, said = time.monotonic() + timeout_s, ""
     try:
-        async with asyncio.timeout(timeout_s):
-            for reasons in _REASONS:
-                code, said = await _ask(binary, reasons)
-                if code == 0:
-                    return parse_gpus(said, with_reasons=bool(reasons)), ""
-    except TimeoutError:
+        for reasons in _REASONS:
+            code, said = _ask(binary, reasons, max(0.0, until - time.monotonic()))
+            if code == 0:
+                return parse_gpus(said, with_reasons=bool(reasons)), ""
+    except subprocess.TimeoutExpired:
         return None, f"{binary} did not answer within {timeout_s:g} s"
     except OSError as error:
         return None, f"{binary} could not be run: {error.strerror or error}"
@@ -94,30 +94,26 @@ def _slowed(cell: str) -> tuple[str, ...] | None:
     return tuple(name for bit, name in _SLOWED.items() if mask & bit)
 
 
-async def _ask(binary: str, reasons: str) -> tuple[int, str]:
+def _ask(binary: str, reasons: str, timeout_s: float) -> tuple[int, str]:
     """Run it with a file for output: a pipe would stay open for as long as a hanging child of it lives."""
     fields = ",".join((*_FIELDS, *([reasons] if reasons else []), "name"))
     argv = (binary, f"--query-gpu={fields}", "--format=csv,noheader,nounits")
     with tempfile.TemporaryFile() as output:
-        return await _wait(argv, output), _start_of(output)
+        asked = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            return asked.wait(timeout_s), _start_of(output)
+        finally:
+            _end(asked)
 
 
-async def _wait(argv: tuple[str, ...], output: BinaryIO) -> int:
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=output,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        return await process.wait()
-    finally:
-        if process.returncode is None:  # hangs in the driver, perhaps for good: killed, and waited for only briefly
-            with contextlib.suppress(ProcessLookupError, TimeoutError):
-                os.killpg(process.pid, signal.SIGKILL)  # a wrapper script's children too
-                async with asyncio.timeout(0.5):
-                    await process.wait()
+def _end(asked: subprocess.Popen[bytes]) -> None:
+    """Kill what still runs, a wrapper script's children too. What hangs in the driver is waited for only briefly."""
+    if asked.poll() is None:
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            os.killpg(asked.pid, signal.SIGKILL)
+            asked.wait(0.5)
 
 
 def _start_of(output: BinaryIO) -> str:

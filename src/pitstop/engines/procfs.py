@@ -13,41 +13,52 @@ _MAX_BYTES = 256 * 2**10  # of one file; vmstat has about 5 KB
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-class Kernel(msgspec.Struct, frozen=True, kw_only=True):
-    """Gauges of now, and counts since the machine started. None: this kernel does not say."""
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Gauges of now. None: this kernel does not say."""
 
-    mem_total_bytes: int | None = None
-    mem_available_bytes: int | None = None
-    mem_free_bytes: int | None = None
+    total_bytes: int | None = None
+    available_bytes: int | None = None
+    free_bytes: int | None = None
     page_cache_bytes: int | None = None  # Cached less Shmem: what the kernel can give back
     swap_total_bytes: int | None = None
     swap_used_bytes: int | None = None
+
+
+class Activity(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts since the machine started, and the load of now. None: this kernel does not say."""
+
     load_1min: float | None = None
-    psi_memory_some_s: float | None = None  # count: at least one task waited for memory
-    psi_memory_full_s: float | None = None  # count: all of them did
+    psi_memory_some_s: float | None = None  # at least one task waited for memory
+    psi_memory_full_s: float | None = None  # all of them did
     psi_cpu_some_s: float | None = None
     psi_io_some_s: float | None = None
-    kcompactd_cpu_s: float | None = None  # count, over all nodes
-    compaction_stalls: int | None = None  # count
+    kcompactd_cpu_s: float | None = None  # over all nodes
+    compaction_stalls: int | None = None
     pages_swapped_in: int | None = None
     pages_swapped_out: int | None = None
     oom_kills: int | None = None
 
 
-def read_kernel(procfs: Path = Path("/proc")) -> Kernel:
+def read_memory(procfs: Path = Path("/proc")) -> Memory:
     """One reading. Never raises: a file that is missing, torn or nonsense gives None for what it would have said."""
-    meminfo, vmstat = _meminfo(_text(procfs / "meminfo")), _counts(_text(procfs / "vmstat"))
-    memory = _text(procfs / "pressure/memory")
-    return Kernel(
-        mem_total_bytes=meminfo.get("MemTotal"),
-        mem_available_bytes=meminfo.get("MemAvailable"),
-        mem_free_bytes=meminfo.get("MemFree"),
+    meminfo = _meminfo(_text(procfs / "meminfo"))
+    return Memory(
+        total_bytes=meminfo.get("MemTotal"),
+        available_bytes=meminfo.get("MemAvailable"),
+        free_bytes=meminfo.get("MemFree"),
         page_cache_bytes=_less(meminfo.get("Cached"), meminfo.get("Shmem")),
         swap_total_bytes=meminfo.get("SwapTotal"),
         swap_used_bytes=_less(meminfo.get("SwapTotal"), meminfo.get("SwapFree")),
+    )
+
+
+def read_activity(procfs: Path = Path("/proc")) -> Activity:
+    """One reading, as `read_memory`."""
+    vmstat, pressure = _counts(_text(procfs / "vmstat")), _text(procfs / "pressure/memory")
+    return Activity(
         load_1min=_load(_text(procfs / "loadavg")),
-        psi_memory_some_s=_stalled(memory, "some"),
-        psi_memory_full_s=_stalled(memory, "full"),
+        psi_memory_some_s=_stalled(pressure, "some"),
+        psi_memory_full_s=_stalled(pressure, "full"),
         psi_cpu_some_s=_stalled(_text(procfs / "pressure/cpu"), "some"),
         psi_io_some_s=_stalled(_text(procfs / "pressure/io"), "some"),
         kcompactd_cpu_s=_kcompactd(procfs),
