@@ -11,32 +11,33 @@ from collections.abc import Sequence
 from pitstop.core.documents import RequestRecord
 from pitstop.engines.adapter import Counters
 
-# A channel marker or an end-of-turn token has no text; a reply has a handful of them, never more.
-SILENT_TOK = 16
+# What the client notes about a reply (`RequestRecord.anomalies`) that makes its counts doubtful. The rest, such as a
+# keep-alive sent as data, is odd and harmless.
+DOUBTFUL = (
+    "usage-implausible",
+    "usage-total-disagrees",
+    "usage-fell",
+    "events-exceed-tokens",
+    "reasoning-exceeds-completion",
+    "per-event-counts-unusable",
+)
 # Bytes of text a token: German, English and code come to 2.5 to 6; at twice the upper end tokens were missed.
 MOST_BYTES_PER_TOK = 12
 _TOO_SHORT_TO_JUDGE_TOK = 16
 _COUNTER_TOLERANCE = 0.02
 
 
-def doubts_of_reply(record: RequestRecord, max_tokens: int) -> tuple[str, ...]:
+def doubts_of_reply(record: RequestRecord) -> tuple[str, ...]:
     """What in one reply's own accounting cannot be true."""
-    tokens = record.completion_tokens
-    if not record.ok or tokens is None:
+    if not record.ok:
         return ()
-    found = (
-        _beyond_limit(tokens, max_tokens),
-        _reasoning_beyond(record, tokens),
-        _fewer_than_events(record, tokens),
-        _text_too_short(record, tokens),
-        _text_too_long(record, tokens),
-    )
-    return tuple(sentence for sentence in found if sentence)
+    told = [text for text in record.anomalies if text.startswith(DOUBTFUL)]
+    return tuple(dict.fromkeys((*told, *_text_too_long(record))))
 
 
-def doubts_of_replies(records: Sequence[RequestRecord], max_tokens: int) -> tuple[str, ...]:
+def doubts_of_replies(records: Sequence[RequestRecord]) -> tuple[str, ...]:
     """The distinct doubts of several replies, in the order in which they came up."""
-    return tuple(dict.fromkeys(doubt for record in records for doubt in doubts_of_reply(record, max_tokens)))
+    return tuple(dict.fromkeys(doubt for record in records for doubt in doubts_of_reply(record)))
 
 
 def doubts_of_counters(records: Sequence[RequestRecord], done: Counters) -> tuple[str, ...]:
@@ -68,32 +69,8 @@ def _agree(claimed: int, counted: int, requests: int) -> bool:
     return abs(counted - claimed) <= max(requests, _COUNTER_TOLERANCE * claimed)
 
 
-def _beyond_limit(tokens: int, max_tokens: int) -> str:
-    if tokens <= max_tokens + 1:
-        return ""
-    return f"the server claims {tokens} tokens where at most {max_tokens} were allowed"
-
-
-def _reasoning_beyond(record: RequestRecord, tokens: int) -> str:
-    reasoning = record.reasoning_tokens
-    if reasoning is None or reasoning <= tokens:
-        return ""
-    return f"the server claims {reasoning} reasoning tokens among {tokens} tokens"
-
-
-def _fewer_than_events(record: RequestRecord, tokens: int) -> str:
-    if record.events <= tokens + 1:
-        return ""
-    return f"{record.events} events carried text, but the server claims {tokens} tokens only"
-
-
-def _text_too_short(record: RequestRecord, tokens: int) -> str:
-    if tokens - SILENT_TOK <= record.text_bytes:
-        return ""
-    return f"the server claims {tokens} tokens for {record.text_bytes} bytes of text"
-
-
-def _text_too_long(record: RequestRecord, tokens: int) -> str:
-    if tokens < _TOO_SHORT_TO_JUDGE_TOK or record.text_bytes <= MOST_BYTES_PER_TOK * tokens:
-        return ""
-    return f"the server claims {tokens} tokens only for {record.text_bytes} bytes of text"
+def _text_too_long(record: RequestRecord) -> tuple[str, ...]:
+    tokens = record.completion_tokens
+    if tokens is None or tokens < _TOO_SHORT_TO_JUDGE_TOK or record.text_bytes <= MOST_BYTES_PER_TOK * tokens:
+        return ()
+    return (f"usage-implausible: {tokens} tokens only for {record.text_bytes} bytes of text",)

@@ -10,6 +10,7 @@ from typing import Literal, Protocol
 from pitstop.client.endpoint import Endpoint
 from pitstop.core.documents import Figure, Notice, RequestRecord
 from pitstop.engines.adapter import Adapter, Capabilities
+from pitstop.rulers.learnt import Learnt
 from pitstop.rulers.nonce import Nonces
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -51,6 +52,7 @@ class Bench:
     thinking_switch: str = ""  # chat_template | reasoning_effort | none; asked when empty
     supports: tuple[str, ...] = ()
     nonces: Nonces = field(default_factory=Nonces)  # one per run, from its seed and id, shared by all of its rulers
+    learnt: Learnt = field(default_factory=Learnt)  # one per run, too
     others: tuple[Bench, ...] = ()  # the engines that mutual-load keeps busy meanwhile
 
 

@@ -1,0 +1,138 @@
+"""Asks on behalf of one ruler: nonce in front, every request on record, refusals turned into failed answers.
+
+The nonce goes into a system message at the very beginning. Without one, a template's default system prompt (SmolLM2,
+Qwen2.5 and others have one) would be a prefix that all requests share. Where a server or its template refuses system
+messages, the nonce opens the user message. It is digits alone, in no language: words would pull the answer's language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from pitstop.client.chat import ChatClient, Refused, Reply
+from pitstop.client.endpoint import ChatRequest
+from pitstop.client.negotiate import Agreement
+from pitstop.client.refusal import Failure
+from pitstop.core.documents import RequestRecord
+from pitstop.core.errors import PitstopError
+from pitstop.engines.adapter import Counters
+from pitstop.rulers.ruler import Bench, RulerResult
+
+HELLO = "Hi."
+# What no other wording of the request can change: these end the run instead of one figure.
+_HOPELESS = frozenset({Failure.KEY, Failure.MODEL, Failure.REDIRECT})
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One request before its nonce."""
+
+    text: str
+    max_tokens: int
+    extra: dict[str, Any] = field(default_factory=dict)
+    system: str = ""
+    nonce: str = ""  # drawn when empty
+    keep_default_system: bool = False  # put the nonce into the user message, so that the template's own prompt stands
+    temperature: float | None = None  # the settings' when None
+
+
+class Asker:
+    """A context: `async with Asker(bench, "decode") as asker`. What it sent is in `result.requests`."""
+
+    def __init__(self, bench: Bench, ruler: str) -> None:
+        self.bench = bench
+        self.ruler = ruler
+        self.result = RulerResult()
+        agreement = bench.learnt.agreement or Agreement(timings=bench.capabilities.per_event_timings)
+        self.client = ChatClient(bench.endpoint, agreement=agreement, deadline_s=bench.settings.request_timeout_s)
+
+    async def __aenter__(self) -> Asker:
+        """Say hello once a run, so that a refusal of stream options or of system messages is met before anything else.
+
+        Refused when the key, the model or the address is wrong.
+        """
+        if self.bench.learnt.nonce_in_user_message is None:
+            await self._say_hello()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.bench.learnt.agreement = self.client.agreement
+
+    async def ask(self, case: str, wish: Wish) -> Reply:
+        """One reply with the server to itself. A refusal is a reply with `ok` false, unless nothing would help it."""
+        return (await self.ask_at_once(case, [wish]))[0]
+
+    async def ask_at_once(self, case: str, wishes: Sequence[Wish]) -> list[Reply]:
+        """As many replies at once, in order, all of them on record."""
+        requests = [self._request(wish) for wish in wishes]
+        try:
+            replies = await self.client.gather(requests, ruler=self.ruler, case=case)
+        except Refused as refused:
+            if refused.refusal.failure in _HOPELESS:
+                raise
+            replies = [self._refused(case, refused) for _ in requests]
+        self.result.requests.extend(reply.record for reply in replies)
+        return replies
+
+    async def counters(self) -> Counters | None:
+        """The server's counters now, or None where it gives none; a metrics page that fails costs no figure."""
+        try:
+            return await self.bench.adapter.counters(self.bench.endpoint)
+        except PitstopError:
+            return None
+
+    def _request(self, wish: Wish) -> ChatRequest:
+        temperature = self.bench.settings.temperature if wish.temperature is None else wish.temperature
+        nonce = wish.nonce or self.bench.nonces.next()
+        in_user = wish.keep_default_system or bool(self.bench.learnt.nonce_in_user_message)
+        messages = messages_with(
+            nonce, wish, in_user=in_user, system_refused=bool(self.bench.learnt.nonce_in_user_message)
+        )
+        return ChatRequest(messages, wish.max_tokens, temperature, wish.extra)
+
+    async def _say_hello(self) -> None:
+        learnt, asked_for = self.bench.learnt, self.client.agreement
+        first = await self.ask("hello", Wish(HELLO, max_tokens=1))
+        if first.ok or not _may_be_the_system_message(first):
+            learnt.nonce_in_user_message = False
+            return
+        self.client.agreement = asked_for  # it was stepped down for a refusal that may have had another cause
+        learnt.nonce_in_user_message = True
+        second = await self.ask("hello", Wish(HELLO, max_tokens=1))
+        learnt.nonce_in_user_message = second.ok
+
+    def _refused(self, case: str, refused: Refused) -> Reply:
+        error = f"{refused.refusal.failure}: {refused.message}"
+        record = RequestRecord(ruler=self.ruler, case=case, ok=False, error=error)
+        return Reply(record, refusal=refused.refusal)
+
+
+def messages_with(nonce: str, wish: Wish, *, in_user: bool, system_refused: bool) -> tuple[dict[str, Any], ...]:
+    """The messages, with the nonce as their first characters unless a system prompt has to come before it."""
+    if not in_user:
+        system = f"{nonce}\n\n{wish.system}" if wish.system else nonce
+        return {"role": "system", "content": system}, {"role": "user", "content": wish.text}
+    if wish.system and not system_refused:
+        user = f"{nonce}\n\n{wish.text}"
+        return {"role": "system", "content": wish.system}, {"role": "user", "content": user}
+    parts = [nonce, wish.system, wish.text]
+    return ({"role": "user", "content": "\n\n".join(part for part in parts if part)},)
+
+
+def counted_by(replies: Sequence[Reply]) -> str:
+    """Where the tokens of these replies were counted, and the times taken: the `source` of their figures."""
+    sources = dict.fromkeys(reply.record.tokens_source for reply in replies if reply.ok and reply.record.tokens_source)
+    return f"{' and '.join(sources) or 'none'}, client clock"
+
+
+def _may_be_the_system_message(reply: Reply) -> bool:
+    return reply.refusal is not None and reply.refusal.failure in {
+        Failure.REJECTED,
+        Failure.SERVER,
+        Failure.STREAM_ERROR,
+    }

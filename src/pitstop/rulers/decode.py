@@ -1,0 +1,114 @@
+"""decode: tokens after the first token event, over the time from that event to the last one, in a single stream.
+
+Prose and code, German and English, thinking on and off: `code/de/think-on`. The token counts are the server's own
+(`usage`); where it says how many tokens the first event carried they are subtracted exactly, and where it does not the
+figure's interval says what they may have been. See docs/rulers/decode.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from pitstop.client.chat import Reply
+from pitstop.core.documents import Notice
+from pitstop.engines.since import since
+from pitstop.rulers.asking import Asker, Wish, counted_by
+from pitstop.rulers.figures import Measured
+from pitstop.rulers.integrity import doubts_of_counters
+from pitstop.rulers.learnt import ThinkingState
+from pitstop.rulers.prompts import Kind, Language, Prompt, prompts_hash, select
+from pitstop.rulers.ruler import Bench, RulerResult, Settings
+from pitstop.rulers.single_stream import SingleStream
+from pitstop.rulers.thinking_switch import find_switch, thought
+
+WARM_UP_TOK = 64
+_KINDS: tuple[Kind, ...] = ("prose", "code")
+_LANGUAGES: tuple[Language, ...] = ("de", "en")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of text, one language, one state of thinking."""
+
+    kind: Kind
+    language: Language
+    thinking: ThinkingState
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}/{self.language}/think-{self.thinking.name}"
+
+    def prompt(self, run: int, settings: Settings) -> Prompt:
+        """Run by run the next prompt of the case, so that three runs see three texts; or always the first."""
+        prompts = select(language=self.language, kind=self.kind)
+        return prompts[run % len(prompts) if settings.prompt_order == "rotate" else 0]
+
+
+class Decode:
+    name = "decode"
+    primary: tuple[str, ...] = ("decode/*/decode_tok_s",)
+
+    async def measure(self, bench: Bench) -> RulerResult:
+        """One warm-up, then `runs` requests a case. Figures: see SingleStream."""
+        async with Asker(bench, self.name) as asker:
+            switch = await find_switch(asker)
+            cases = _cases(bench.settings, switch.chosen(bench.settings.thinking))
+            if cases:
+                await _warm_up(asker, cases[0])
+            for done, case in enumerate(cases):
+                await _measure(asker, case, switch.kind, done, len(cases))
+            return asker.result
+
+
+def _cases(settings: Settings, states: tuple[ThinkingState, ...]) -> list[Case]:
+    every = [Case(kind, language, state) for state in states for kind in _KINDS for language in _LANGUAGES]
+    return [c for c in every if not settings.cases or any(fnmatchcase(c.name, glob) for glob in settings.cases)]
+
+
+async def _warm_up(asker: Asker, case: Case) -> None:
+    """The first request of a boot compiles kernels and fills caches; it is listed, and not counted."""
+    settings = asker.bench.settings
+    limit = min(WARM_UP_TOK, settings.max_tokens)
+    await asker.ask("warm-up", Wish(case.prompt(0, settings).text, limit, case.thinking.extra))
+
+
+async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, cases_in_all: int) -> None:
+    settings = asker.bench.settings
+    before = await asker.counters()
+    replies = []
+    for run in range(settings.runs):
+        done = cases_done * settings.runs + run
+        asker.bench.progress(f"decode {case.name}", done, cases_in_all * settings.runs)
+        text = case.prompt(run, settings).text
+        replies.append(await asker.ask(case.name, Wish(text, settings.max_tokens, case.thinking.extra)))
+    records = [reply.record for reply in replies]
+    counter_doubts = doubts_of_counters(records, since(before, await asker.counters()))
+    doubts = (*counter_doubts, *_thinking_doubts(case, replies))
+    detail = {
+        "prompts": [case.prompt(run, settings).id for run in range(settings.runs)],
+        "prompts_hash": prompts_hash(),
+        "max_tokens": settings.max_tokens,
+        "thinking_switch": switch_kind,
+    }
+    measured = Measured(asker.ruler, case.name, counted_by(replies), doubts, detail)
+    asker.result.figures.extend(SingleStream(measured, replies).figures())
+    _tell_failures(asker, case, replies)
+
+
+def _thinking_doubts(case: Case, replies: list[Reply]) -> tuple[str, ...]:
+    """Whether each reply did what its case is named for. A model asked to think may answer at once, now and then."""
+    good = [reply for reply in replies if reply.record.ok]
+    thinking = sum(thought(reply) for reply in good)
+    if case.thinking.name == "off" and thinking:
+        return (f"thinking was asked off, but {thinking} of {len(good)} replies show reasoning",)
+    if case.thinking.name == "on" and good and not thinking:
+        return ("thinking was asked on, but no reply shows reasoning",)
+    return ()
+
+
+def _tell_failures(asker: Asker, case: Case, replies: list[Reply]) -> None:
+    failed = [reply.record.error for reply in replies if not reply.record.ok]
+    if failed:
+        text = f"decode {case.name}: {len(failed)} of {len(replies)} requests failed: {failed[0]}"
+        asker.result.warnings.append(Notice(code="requests-failed", text=text))
