@@ -14,6 +14,7 @@ from pitstop.ledger.failures import spoken
 from pitstop.ledger.tables import SCHEMA, VERSION_TABLE
 
 BUSY_TIMEOUT_MS = 30_000
+_UNREADABLE = "the ledger's URL cannot be read; write postgresql+psycopg://USER@HOST/DATABASE."
 _MIGRATION_LOCK = 0x70697473  # PostgreSQL advisory lock: "pits"
 
 
@@ -42,9 +43,9 @@ def _url(place: str | Path) -> URL:
         return URL.create("sqlite", database=str(Path(place).absolute()))
     try:
         url = make_url(place)
-        backend = url.get_backend_name()
-    except exc.ArgumentError as error:
-        raise UsageError("the ledger's URL cannot be read; write postgresql+psycopg://USER@HOST/DATABASE.") from error
+    except (exc.ArgumentError, ValueError) as error:
+        raise UsageError(_UNREADABLE) from error
+    backend = url.get_backend_name()
     if backend not in ("sqlite", "postgresql"):
         raise UsageError(f"the ledger lives in SQLite or PostgreSQL, not in {backend}.")
     if backend == "sqlite" and url.database in (None, "", ":memory:"):
@@ -56,9 +57,10 @@ def _refuse_unfit(path: Path, name: str) -> None:
     """Look before anything is touched, through a connection that cannot write."""
     if not path.exists() or path.stat().st_size == 0:
         return
-    with contextlib.closing(
-        sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=BUSY_TIMEOUT_MS / 1000)
-    ) as reader:
+    # Without a write-ahead log nobody has it open: read the bare file, so that not even a log appears beside it.
+    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    reader = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=BUSY_TIMEOUT_MS / 1000)
+    with contextlib.closing(reader):
         tables = {row[0] for row in reader.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and VERSION_TABLE not in tables:
             raise UsageError(f"{name} is a database of another program; name another file for the ledger.")
@@ -84,6 +86,8 @@ def _refuse_newer(row: Any, name: str) -> None:
 def _engine(url: URL) -> Engine:
     try:
         engine = create_engine(url)
+    except exc.NoSuchModuleError as error:
+        raise UsageError(_UNREADABLE) from error
     except ModuleNotFoundError as error:
         raise UsageError(
             f"the ledger's database needs the Python package {error.name}, which is not installed.",
