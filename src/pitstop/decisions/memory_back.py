@@ -1,8 +1,8 @@
 """Is the memory of an engine that was stopped really back? Exit codes and absent processes do not tell.
 
-A box whose CPU and GPU share memory gives it back some seconds, once minutes, after the process is gone (field reports:
-31, 31, 48, 90, 117 GiB in steps of five seconds; another stayed at 31 GiB for ten minutes). A launch before that fails its
-own start-up check, or freezes the box.
+A box whose CPU and GPU share memory gives it back seconds, once minutes, after the process is gone (field reports: 31,
+31, 48, 90, 117 GiB in steps of five seconds; another stayed at 31 GiB for ten minutes). A launch before that fails
+its own start-up check, or freezes the box.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ _MARK = "═══ pitstop:"
 
 
 def open_for_engine(path: Path, engine: str, fingerprint: str, now: datetime, *, max_bytes: int = MAX_BYTES) -> int:
-    """A descriptor that the engine writes to. A disk that is full must not keep an engine down: then it is /dev/null.
+    """A descriptor that the engine writes to, behind a separating line.
 
-    A file above `max_bytes` is set aside as `NAME.log.1` first, so that at most twice that is kept from before.
+    A full disk must not keep an engine down, nor end it at its first line: then the descriptor is /dev/null. A file
+    above `max_bytes` is set aside as `NAME.log.1` first, so that at most twice that is kept from before.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -24,13 +25,18 @@ def open_for_engine(path: Path, engine: str, fingerprint: str, now: datetime, *,
             path.replace(path.with_name(path.name + ".1"))
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        _LOG.warning("the log %s cannot be written, so engine %s runs without one: %s", path, engine, error)
-        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        return _nowhere(path, engine, error)
     try:
         os.write(descriptor, f"{_MARK} {engine} starts, {now.isoformat()}, {fingerprint} ═══\n".encode())
     except OSError as error:
-        _LOG.warning("the log %s takes no more lines: %s", path, error)
+        os.close(descriptor)
+        return _nowhere(path, engine, error)
     return descriptor
+
+
+def _nowhere(path: Path, engine: str, error: OSError) -> int:
+    _LOG.warning("the log %s cannot be written, so engine %s runs without one: %s", path, engine, error)
+    return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def keep(path: Path, engine: str, fingerprint: str, text: str, now: datetime, *, max_bytes: int = MAX_BYTES) -> None:
