@@ -20,6 +20,7 @@ from pitstop.core.documents import RequestRecord
 from pitstop.core.errors import PitstopError
 from pitstop.engines.adapter import Counters
 from pitstop.rulers.ruler import Bench, RulerResult
+from pitstop.rulers.sizes import Point
 
 HELLO = "Hi."
 # What no other wording of the request can change: these end the run instead of one figure.
@@ -100,11 +101,18 @@ class Asker:
         first = await self.ask("hello", Wish(HELLO, max_tokens=1))
         if first.ok or not _may_be_the_system_message(first):
             learnt.nonce_in_user_message = False
+            self._note_template(first)
             return
         self.client.agreement = asked_for  # it was stepped down for a refusal that may have had another cause
         learnt.nonce_in_user_message = True
         second = await self.ask("hello", Wish(HELLO, max_tokens=1))
         learnt.nonce_in_user_message = second.ok
+        self._note_template(second)
+
+    def _note_template(self, hello: Reply) -> None:
+        """What a prompt of almost no text takes: the first point of every calibration."""
+        if hello.ok and hello.record.prompt_tokens is not None:
+            self.bench.learnt.sizes.append(Point(len(HELLO), hello.record.prompt_tokens))
 
     def _refused(self, case: str, refused: Refused) -> Reply:
         error = f"{refused.refusal.failure}: {refused.message}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 TOLERANCE = 0.02  # design: sizes calibrated to within 2 %
 FIRST_PROBE_CHARS = 2000
+_SHORTEST_PROBE_CHARS = 200
 _USUAL_CHARS_PER_TOK = 4.0
 _LONG_ENOUGH_CHARS = 1000  # in a shorter prompt the template's own tokens would spoil the ratio
 _TRUNCATED = 0.8  # natural text does not change its tokens per character by a fifth from one page to the next
@@ -26,9 +27,12 @@ def within(tokens: int, target_tok: int) -> bool:
 
 
 def next_chars(points: Sequence[Point], target_tok: int) -> int:
-    """The text length to try next: a short probe first, then along the line through the two nearest points."""
-    if not points:
-        return min(FIRST_PROBE_CHARS, round(_USUAL_CHARS_PER_TOK * target_tok))
+    """The text length to try next: a short probe first, then along the line through the two nearest points.
+
+    A point of almost no text (the run's hello) shows what the template takes, and is no probe.
+    """
+    if all(point.chars < _SHORTEST_PROBE_CHARS for point in points):
+        return max(_SHORTEST_PROBE_CHARS, min(FIRST_PROBE_CHARS, round(_USUAL_CHARS_PER_TOK * target_tok)))
     near = sorted(points, key=lambda point: abs(point.tokens - target_tok))
     return max(0, round(near[0].chars + (target_tok - near[0].tokens) * _chars_per_tok(near)))
 
