@@ -26,7 +26,8 @@ def put(connection: Connection, table: Table, row: dict[str, Any]) -> None:
 
 def put_once(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
     """Insert a row unless it is there; True when it was new."""
-    return connection.execute(_insert(connection, table).values(row).on_conflict_do_nothing()).rowcount == 1
+    statement = _insert(connection, table).values(row).on_conflict_do_nothing()
+    return connection.execute(statement.inline()).rowcount == 1  # inline: no RETURNING, which would hide the count
 
 
 def text_of(document: Any, kind: type[T]) -> str:
@@ -51,7 +52,8 @@ def find_id(connection: Connection, column: Column[str], id_or_prefix: str, what
     """The id itself, or the only one that begins so. UsageError names those that come near."""
     begins = func.substr(column, 1, len(id_or_prefix)) == id_or_prefix
     query = select(column).where(begins).order_by(column != id_or_prefix, column).limit(_NAMED + 1)
-    found = list(connection.scalars(query)) if id_or_prefix else []
+    possible = id_or_prefix and "\0" not in id_or_prefix  # PostgreSQL refuses NUL even in a question
+    found = list(connection.scalars(query)) if possible else []
     if found and (found[0] == id_or_prefix or len(found) == 1):
         return found[0]
     if found:
