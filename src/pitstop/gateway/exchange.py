@@ -7,6 +7,7 @@ so that a drain that saw zero stays at zero; and once an engine's byte has gone 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Literal
 
 import aiohttp
@@ -46,7 +47,8 @@ class Exchange:
         self._asked = asked
         self._client = client
         self._account = account
-        self._begun_s = asyncio.get_running_loop().time()
+        self._begun_s = time.perf_counter()
+        self._came_s = asyncio.get_running_loop().time()
         self._tried: set[str] = set()
         self._hold_spent = False
         self._last: EngineFailure | None = None
@@ -93,7 +95,7 @@ class Exchange:
             self._hold_spent = True
             return
         loop = asyncio.get_running_loop()
-        until_s = self._begun_s + self._rules.route(alias).hold_for
+        until_s = self._came_s + self._rules.route(alias).hold_for
         doors.waiting += 1
         waited_from_s = loop.time()
         try:

@@ -68,7 +68,7 @@ def _known_routes(config: Config, routes: Sequence[str]) -> None:
     for route in routes:
         if route not in known:
             raise UsageError(
-                f"there is no route {route!r}{nearest(route, known)}.",
+                f"there is no route {route!r}{nearest(route, known)}",
                 hint="A key is limited to routes of [gateway.route.NAME] in the configuration; name it with --config.",
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from enum import Enum
 
 import aiohttp
@@ -33,7 +34,7 @@ class Relay:
         self._watch = watch
         self._client = client
         self._writing = False
-        self.first_token_at_s: float | None = None  # on the event loop's clock
+        self.first_token_at_s: float | None = None  # of time.perf_counter: uvloop's own clock ticks in milliseconds
 
     async def prelude(self) -> bytes:
         """Read until the first event, or the first comment, is there; what the client gets of it.
@@ -87,7 +88,7 @@ class Relay:
 
     def _note_first_token(self) -> None:
         if self._watch.has_token:
-            self.first_token_at_s = asyncio.get_running_loop().time()
+            self.first_token_at_s = time.perf_counter()
 
     async def _read(self) -> bytes:
         try:

@@ -71,7 +71,7 @@ class _Run:
                 self._metrics_server.shutdown()
                 self._metrics_server.server_close()
 
-    def _ready(self, front: Front) -> None:
+    def _ready(self, front: Front, address: str) -> None:
         from pitstop.gateway.metrics import Gauges, Metrics  # noqa: PLC0415 - see above
 
         assert isinstance(self._metrics, Metrics)
@@ -81,7 +81,7 @@ class _Run:
             self._metrics_server = _expose(self._metrics, gateway.metrics_listen)
         if not len(front.keys):
             log.warning("there is no key, so every request is refused: pitstop gateway key add NAME")
-        self._started(gateway.listen)
+        self._started(address)
 
 
 def _expose(metrics: object, listen: str) -> WSGIServer:

@@ -46,8 +46,11 @@ class Service:
         self._hurry = asyncio.Event()
         self.front: Front | None = None
 
-    async def run(self, ready: Callable[[Front], None] = lambda _front: None) -> None:
-        """UsageError when it may not or cannot listen; returns when it has stopped."""
+    async def run(self, ready: Callable[[Front, str], None] = lambda _front, _address: None) -> None:
+        """UsageError when it may not or cannot listen; returns when it has stopped.
+
+        `ready` is told the address, with the port that was given where 0 was asked for.
+        """
         rules, keys = self._rules(), read_keys(self._home)
         _refuse_open_door(rules.gateway, len(keys))
         tls = _tls(rules.gateway)
@@ -61,7 +64,8 @@ class Service:
             await runner.setup()
             try:
                 site = await _listen(runner, rules.gateway, tls)
-                await self._serve(front, listener, site, ready)
+                address = _address(runner)
+                await self._serve(front, listener, site, lambda: ready(front, address))
             finally:
                 await runner.cleanup()
 
@@ -73,13 +77,13 @@ class Service:
         _tls(gateway)
         return gateway.listen
 
-    async def _serve(self, front: Front, listener: Listener, site: web.TCPSite, ready: Callable[[Front], None]) -> None:
+    async def _serve(self, front: Front, listener: Listener, site: web.TCPSite, ready: Callable[[], None]) -> None:
         ticking = Ticking(front, self._config_path, self.reload)
         with _signals(self._signal, self.reload):
             async with answering(self._home, lambda: _census(front)):
                 beside = asyncio.create_task(ticking.run())
                 try:
-                    ready(front)
+                    ready()
                     await self._stop.wait()
                     await self._finish(front, listener, site)
                 finally:
@@ -105,7 +109,12 @@ class Service:
         return self._hurry.is_set()
 
     def stop(self) -> None:
+        """Begin to stop: no new request, and those inside may end."""
         self._stop.set()
+
+    def hurry(self) -> None:
+        """Wait for nobody any more."""
+        self._hurry.set()
 
     def reload(self) -> None:
         """Read configuration and keys again; what is wrong is told, and the old stays. Running requests keep theirs."""
@@ -126,7 +135,7 @@ class Service:
 
     def _signal(self) -> None:
         self._signals += 1
-        (self._stop if self._signals == 1 else self._hurry).set()
+        self.stop() if self._signals == 1 else self.hurry()
 
 
 def _read_rules(config_path: Path, environ: Mapping[str, str]) -> Rules:
@@ -165,6 +174,11 @@ def _tls(gateway: Gateway) -> ssl.SSLContext | None:
             hint="Both must be PEM files that belong together and that this user may read.",
         ) from error
     return context
+
+
+def _address(runner: web.ServerRunner) -> str:
+    host, port = runner.addresses[0][:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _listen(runner: web.ServerRunner, gateway: Gateway, tls: ssl.SSLContext | None) -> web.TCPSite:
