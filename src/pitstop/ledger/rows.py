@@ -27,7 +27,8 @@ def put(connection: Connection, table: Table, row: dict[str, Any]) -> None:
 def put_once(connection: Connection, table: Table, row: dict[str, Any]) -> bool:
     """Insert a row unless it is there; True when it was new."""
     statement = _insert(connection, table).values(row).on_conflict_do_nothing()
-    return connection.execute(statement.inline()).rowcount == 1  # inline: no RETURNING, which would hide the count
+    # What was inserted is returned; psycopg's row count is not told to us here.
+    return connection.execute(statement.returning(next(iter(table.primary_key)))).first() is not None
 
 
 def text_of(document: Any, kind: type[T]) -> str:
