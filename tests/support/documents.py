@@ -1,4 +1,4 @@
-"""Realistic documents to render: numbers of the kind that the two reports give, and every trap that a document may hold."""
+"""Realistic documents to render: numbers of the kind that the two reports give, and traps that documents hold."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ def run(**changes: Any) -> RunDocument:
 def awkward_figures() -> list[Figure]:
     """A figure of every status, with and without value, interval and reason."""
     return [
-        figure("decode", "prose/de/think-on", "decode_tok_s", "tok/s", (60.1, 59.7), status=Status.UNVERIFIED, interval=(58.2, 61.9),
-               reason="the first event carried an unknown number of tokens"),
+        figure("decode", "prose/de/think-on", "decode_tok_s", "tok/s", (60.1, 59.7), status=Status.UNVERIFIED,
+               interval=(58.2, 61.9), reason="the first event carried an unknown number of tokens"),
         figure("prefill", "pp8000", "prefill_tok_s", "tok/s", (782114.0,), status=Status.INVALID,
                reason="7,936 of 8,000 tokens came from the cache"),
         figure("decode", "code/en/think-off", "decode_tok_s", "tok/s", (), status=Status.UNAVAILABLE,
@@ -156,14 +156,15 @@ def verdicts() -> list[VerdictRecord]:
                 interval=(1.19, 1.284), reason="the whole interval lies above production"),
         verdict(arm="k4", verdict=Verdict.UNDECIDED, ratio=1.02, interval=(0.96, 1.084), blocks=2, blocks_to_decide=5,
                 reason="the interval holds both no change and more than 3 %; 5 more blocks would decide"),
-        verdict(arm="k4", ruler="concurrency", case="c8", metric="throughput_tok_s", verdict=Verdict.UNDECIDED, ratio=None,
-                interval=None, noise_floor=None, blocks=1, primary=False, reason="one block, and no noise known of this box"),
+        verdict(arm="k4", ruler="concurrency", case="c8", metric="throughput_tok_s", verdict=Verdict.UNDECIDED,
+                ratio=None, interval=None, noise_floor=None, blocks=1, primary=False,
+                reason="one block, and no noise known of this box"),
         verdict(arm="k2", case="prose/en/think-off", metric="ttft_s", verdict=Verdict.BETTER, ratio=0.88,
                 interval=(0.82, 0.945), primary=False, reason="the whole interval lies below production"),
     ]  # fmt: skip
 
 
-def arm(name: str, speed: float, boots: int, **changes: Any) -> ArmRecord:
+def arm(name: str, speed: float, boots: int, /, **changes: Any) -> ArmRecord:
     overrides = {} if name == "production" else {"MTP_K": name.removeprefix("k")}
     runs = [
         run(
@@ -179,7 +180,7 @@ def arm(name: str, speed: float, boots: int, **changes: Any) -> ArmRecord:
 
 
 def memory_curve() -> dict[str, Any]:
-    samples = [[float(t), 62e9 - 0.92e9 * t + 3e8 * (t % 5), 4.8e9 + 4e7 * t] for t in range(60)]
+    samples = [[float(t), 62e9 - 0.917e9 * t + 3e8 * ((59 - t) % 5), 4.8e9 + 4e7 * t] for t in range(60)]
     return {"floor_bytes": 8_000_000_000, "samples": samples}
 
 
@@ -187,7 +188,7 @@ def trial(**changes: Any) -> TrialDocument:
     guard_stop = {
         "at": "2026-10-19T03:02:11Z",
         "kind": "guard-stop",
-        "text": "stopped with 7,912 MiB available, under the floor of 8,000 MB",
+        "text": "stopped with 7,531 MiB available, under the floor of 8 GB",
         "memory_curve": memory_curve(),
     }
     facts: dict[str, Any] = {

@@ -11,7 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from pitstop.core.documents import Figure, RunDocument, Status
-from pitstop.report.labels import finite, metric_title, row_label, whole
+from pitstop.report.labels import metric_title, row_label, whole
+from pitstop.report.numbers import finite
 from pitstop.report.plots.bars import Bar, share_bars
 from pitstop.report.plots.curves import Curve, curves
 from pitstop.report.plots.dots import DotRow, dot_rows

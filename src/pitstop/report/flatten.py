@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pitstop.core.units import format_size
 from pitstop.report.clean import one_line, shorten
-from pitstop.report.labels import UNKNOWN, number, seconds
+from pitstop.report.numbers import UNKNOWN, number, seconds, size
 
 _DEPTH, _LONGEST = 6, 400
 
@@ -23,7 +21,7 @@ def entries(value: Mapping[str, Any], path: str = "", depth: int = 0) -> Iterato
             yield name, inner
 
 
-def readable(key: str, value: object) -> str:
+def readable(key: str, value: object, depth: int = 0) -> str:
     """A leaf as people read it; the unit is taken from the end of the key (`_bytes`, `_s`)."""
     if value is None or value == "":
         return UNKNOWN
@@ -31,16 +29,23 @@ def readable(key: str, value: object) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _quantity(key, value)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return shorten(", ".join(readable("", item) for item in value) or "none", _LONGEST)
-    return shorten(one_line(value), _LONGEST)
+    parts = list(_parts(value, depth)) if isinstance(value, Mapping | list | tuple) else [one_line(value)]
+    return shorten(", ".join(parts) or "none", _LONGEST)
+
+
+def _parts(value: Mapping[Any, Any] | Sequence[Any], depth: int) -> Iterator[str]:
+    """What is inside, to a depth at which nobody reads on."""
+    if depth > _DEPTH:
+        yield "…"
+    elif isinstance(value, Mapping):
+        yield from (f"{name} {readable(str(name), inner, depth + 1)}" for name, inner in value.items())
+    else:
+        yield from (readable("", item, depth + 1) for item in value)
 
 
 def _quantity(key: str, value: float) -> str:
-    if not math.isfinite(value):
-        return UNKNOWN
     if key.endswith("_bytes"):
-        return format_size(value)
+        return size(value)
     if key.endswith("_s") and not key.endswith("tok_s"):
         return seconds(value)
-    return f"{value:,}" if isinstance(value, int) else number(value)
+    return f"{value:,}" if isinstance(value, int) and abs(value) < 10**15 else number(value)

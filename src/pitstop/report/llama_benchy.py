@@ -13,7 +13,7 @@ from statistics import fmean, median, pstdev
 import msgspec
 
 from pitstop.core.documents import Figure, RunDocument, Status
-from pitstop.report.labels import finite
+from pitstop.report.numbers import finite, summable
 
 _MS = 1000.0
 
@@ -97,7 +97,7 @@ def _metric(run: RunDocument, key: tuple[str, str, str], factor: float = 1.0) ->
 
 
 def _samples(figure: Figure) -> Sequence[float]:
-    return finite(figure.samples or (figure.value,))
+    return summable(figure.samples or (figure.value,))
 
 
 def _typical(run: RunDocument, ruler: str, case: str, field: str) -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pitstop.core.documents import RunDocument, TrialDocument
+from pitstop.report.arm_tables import arms_table, incidents_table, log_table, plan_table, production_table
 from pitstop.report.clean import one_line
 from pitstop.report.figure_plots import arms_of, figure_plots
-from pitstop.report.labels import UNKNOWN, footer, percent, seconds
+from pitstop.report.labels import footer
 from pitstop.report.method import method_notes
+from pitstop.report.numbers import UNKNOWN, percent, seconds
 from pitstop.report.run_tables import (
     by_ruler,
     conditions_table,
@@ -23,15 +25,7 @@ from pitstop.report.sentences import production_sentence, run_caveats, run_headl
 from pitstop.report.sheet import Page, Section, filled, render_page
 from pitstop.report.table import Table
 from pitstop.report.trial_plots import memory_plots, verdict_plots
-from pitstop.report.trial_tables import (
-    arms_table,
-    incidents_table,
-    log_table,
-    plan_table,
-    production_table,
-    values_table,
-    verdict_table,
-)
+from pitstop.report.trial_tables import values_table, verdict_table
 
 _PROMOTION = "Nothing has been changed. This edit would make the winner production; making it is up to a person."
 METHOD = "tokens as the server counted them · median of samples, every sample kept"

@@ -1,7 +1,7 @@
 """The exact edit of `pitstop.toml` that would make a variant production: shown, never made.
 
-Comments, order and spacing of the file stay as they are (tomlkit); only the lines that decide are changed. What is shown
-are those lines alone, and no secret on them.
+Comments, order and spacing of the file stay as they are (tomlkit); only the lines that decide are changed. Those lines
+alone are shown, without what is secret on them.
 """
 
 from __future__ import annotations

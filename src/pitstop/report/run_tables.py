@@ -9,17 +9,8 @@ from typing import Any
 from pitstop.core.documents import EngineIdentity, Figure, Notice, RequestRecord, RunDocument, Status
 from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
-from pitstop.report.labels import (
-    UNKNOWN,
-    finite,
-    handy_unit,
-    metric_title,
-    number,
-    quantity,
-    row_label,
-    scaled,
-    spread,
-)
+from pitstop.report.labels import metric_title, row_label
+from pitstop.report.numbers import UNKNOWN, finite, handy_unit, number, quantity, scaled, spread
 from pitstop.report.table import Cell, Column, Table, Tone
 
 STATUS_TONES = {

@@ -39,11 +39,19 @@ def samples_csv(runs: Runs) -> str:
 
 
 def samples_table(runs: Runs) -> Table:
-    """The same for people, without the columns that the tables above already show."""
-    shown = [name for name in _COLUMNS if name not in ("reason", "source")]
-    columns = tuple(Column(name, "right" if name in ("sample", "value") else "left") for name in shown)
-    rows = (_row(sample)[: len(shown)] for sample in samples(runs))
-    return Table("every sample", columns, tuple(tuple(Cell(text) for text in row) for row in rows))
+    """The same for people: one row per figure, six digits."""
+    columns = (Column("arm"), Column("run"), Column("ruler"), Column("case"), Column("metric"), Column("samples"))
+    rows = tuple(
+        tuple(Cell(text) for text in (arm, run.id, f.ruler, f.case, f"{f.metric}, {f.unit}", _listed(f)))
+        for arm, run in runs
+        for f in run.figures
+        if f.samples
+    )
+    return Table("every sample", columns, rows)
+
+
+def _listed(figure: Figure) -> str:
+    return ", ".join(f"{sample:.6g}" for sample in figure.samples)
 
 
 def _row(sample: Sample) -> list[str]:

@@ -6,7 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from pitstop.core.documents import ArmRecord, Figure, RunDocument, Status, TrialDocument, Verdict, VerdictRecord
-from pitstop.report.labels import change, change_interval, metric_title, quantity, row_label, seconds
+from pitstop.report.clean import one_line
+from pitstop.report.labels import metric_title, row_label
+from pitstop.report.numbers import change, change_interval, quantity, seconds
 from pitstop.report.table import Tone
 from pitstop.report.trial_tables import VERDICT_TONES
 
@@ -21,6 +23,9 @@ class Sentence:
 
     text: str
     tone: Tone = Tone.PLAIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", one_line(self.text))
 
 
 def overall(verdicts: list[VerdictRecord]) -> Verdict | None:

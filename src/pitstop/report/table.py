@@ -14,7 +14,7 @@ from pitstop.report.clean import one_line, width
 Align = Literal["left", "right"]
 _MARKDOWN = re.compile(r"([\\`*\[\]<>|&~])")
 _EDGE_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet runs
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet runs
 
 
 class Tone(StrEnum):
@@ -71,7 +71,7 @@ class Table:
         head, *body = [[markdown_escape(text) for text in line] for line in self._lines()]
         rule = ["---:" if column.align == "right" else "---" for column in self.columns]
         lines = [f"| {' | '.join(line)} |" for line in (head, rule, *body)]
-        notes = [line and markdown_escape(line) for line in self._notes()]
+        notes = [line and f"- {markdown_escape(line)}" for line in self._notes()]
         return "\n".join([f"### {markdown_escape(one_line(self.title))}", "", *lines, *notes]) + "\n"
 
     def as_csv(self) -> str:
@@ -94,8 +94,8 @@ class Table:
 
 
 def markdown_escape(text: str) -> str:
-    """`text` so that Markdown shows it as it is."""
-    return _EDGE_UNDERSCORE.sub(r"\\_", _MARKDOWN.sub(r"\\\1", text))
+    """`text` as one line that Markdown shows as it is."""
+    return _EDGE_UNDERSCORE.sub(r"\\_", _MARKDOWN.sub(r"\\\1", one_line(text)))
 
 
 def csv_text(lines: list[list[str]]) -> str:
@@ -106,6 +106,7 @@ def csv_text(lines: list[list[str]]) -> str:
 
 
 def _harmless(text: str) -> str:
+    text = one_line(text)
     if not text.startswith(_FORMULA):
         return text
     try:

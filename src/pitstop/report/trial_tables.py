@@ -1,4 +1,4 @@
-"""A trial document as tables: the verdict first, then arms, production and what happened when."""
+"""A trial document as tables, the verdict first."""
 
 from __future__ import annotations
 
@@ -6,29 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pitstop.core.documents import (
-    ArmRecord,
-    ProductionRecord,
     RunDocument,
     Status,
     TrialDocument,
     Verdict,
     VerdictRecord,
 )
-from pitstop.core.secrets import masked
-from pitstop.report.flatten import entries, readable
-from pitstop.report.labels import (
-    UNKNOWN,
-    change,
-    change_interval,
-    finite,
-    handy_unit,
-    median_cell,
-    metric_title,
-    percent,
-    row_label,
-    seconds,
-)
-from pitstop.report.run_tables import facts_table, warnings_table
+from pitstop.report.arm_tables import arms_table, incidents_table, log_table, plan_table, production_table
+from pitstop.report.labels import metric_title, row_label
+from pitstop.report.numbers import change, change_interval, finite, handy_unit, median_cell, percent
+from pitstop.report.run_tables import warnings_table
 from pitstop.report.table import Cell, Column, Table, Tone
 
 VERDICT_TONES = {
@@ -50,15 +37,6 @@ _VERDICT_COLUMNS = (
     Column("noise floor", "right"),
     Column("blocks", "right"),
 )
-_ARM_COLUMNS = (
-    Column("arm"),
-    Column("overrides"),
-    Column("boots", "right"),
-    Column("version"),
-    Column("image"),
-    Column("fingerprint"),
-    Column("incidents", "right"),
-)
 
 
 def trial_tables(trial: TrialDocument) -> list[Table]:
@@ -74,35 +52,10 @@ def verdict_table(trial: TrialDocument) -> Table:
     ordered = sorted(trial.verdicts, key=lambda each: not each.primary)
     rows = tuple(_verdict_row(each, trial.plan) for each in ordered)
     reasons = (f"{_name(each, trial.plan)}: {each.reason}{_more(each)}" for each in ordered if each.reason)
-    notes = [] if all(each.primary for each in ordered) else ["Muted rows are not primary: shown, not decided by."]
-    return Table("verdicts", _VERDICT_COLUMNS, rows, (*notes, *dict.fromkeys(reasons)))
-
-
-def arms_table(arms: Iterable[ArmRecord]) -> Table:
-    """What ran in each arm, as the engines themselves said."""
-    return Table("arms", _ARM_COLUMNS, tuple(_arm_row(arm) for arm in arms))
-
-
-def incidents_table(arms: Iterable[ArmRecord]) -> Table:
-    """Failed boots, guard stops, refused requests: results of their arm, not missing data."""
-    columns = (Column("arm"), Column("when"), Column("incident"), Column("detail"))
-    rows = tuple((Cell(arm.name), *_event_cells(incident)) for arm in arms for incident in arm.incidents)
-    return Table("incidents", columns, rows)
-
-
-def production_table(production: ProductionRecord) -> Table:
-    """Is production back, and how do we know."""
-    same = production.fingerprint_after in (production.fingerprint_before, None)  # None: not asked again
-    back = production.restored and same
-    facts = (
-        ("engine", Cell(production.engine)),
-        ("back", Cell("yes" if back else "no, a person is needed", Tone.GOOD if back else Tone.BAD)),
-        ("fingerprint before", Cell(production.fingerprint_before)),
-        ("fingerprint after", Cell(production.fingerprint_after or UNKNOWN, Tone.PLAIN if same else Tone.BAD)),
-        ("proved by", Cell(production.proved_by or UNKNOWN)),
-        ("downtime", Cell(seconds(production.downtime_s))),
+    notes = (
+        [] if all(each.primary for each in ordered) else ["In parentheses: not primary, so shown and not decided by."]
     )
-    return Table("production", (Column("what"), Column("value")), tuple((Cell(name), cell) for name, cell in facts))
+    return Table("verdicts", _VERDICT_COLUMNS, rows, (*notes, *dict.fromkeys(reasons)))
 
 
 def values_table(trial: TrialDocument) -> Table:
@@ -120,25 +73,6 @@ def values_table(trial: TrialDocument) -> Table:
     return Table("values by arm", tuple(columns), tuple(rows), (note,))
 
 
-def log_table(trial: TrialDocument) -> Table:
-    """What happened when, arms by name."""
-    names = dict(enumerate(arm.name for arm in trial.arms))
-    events = [
-        {**entry, "arm": names.get(entry["arm"], entry["arm"])} if "arm" in entry else entry for entry in trial.log
-    ]
-    columns = (Column("when"), Column("what"), Column("detail"))
-    return Table("timeline", columns, tuple(_event_cells(entry) for entry in events))
-
-
-def plan_table(plan: Mapping[str, Any]) -> Table:
-    """What was set beforehand; the order of boots as it was run."""
-    boots = plan.get("boots")
-    told = dict(plan)
-    if isinstance(boots, list) and all(isinstance(boot, list | tuple) and len(boot) == 2 for boot in boots):
-        told["boots"] = " → ".join(str(boot[1]) for boot in boots)
-    return facts_table("plan", told)
-
-
 def verdict_words(verdict: Verdict) -> str:
     """`▲ better`: sign and word."""
     return f"{VERDICT_SIGNS[verdict]} {verdict.value}"
@@ -146,13 +80,14 @@ def verdict_words(verdict: Verdict) -> str:
 
 def _verdict_row(each: VerdictRecord, plan: Mapping[str, Any]) -> tuple[Cell, ...]:
     quiet = Tone.PLAIN if each.primary else Tone.MUTED
+    words = verdict_words(each.verdict)
     return (
         Cell(each.arm, quiet),
         Cell(row_label(each.ruler, each.case, plan), quiet),
         Cell(metric_title(each.metric), quiet),
         Cell(change(each.ratio), Tone.STRONG if each.primary else quiet),
         Cell(change_interval(each.interval), quiet),
-        Cell(verdict_words(each.verdict), VERDICT_TONES[each.verdict] if each.primary else quiet),
+        Cell(words if each.primary else f"({words})", VERDICT_TONES[each.verdict] if each.primary else quiet),
         Cell(f"±{percent(each.minimum_effect)}", quiet),
         Cell(percent(each.noise_floor), quiet),
         Cell(str(each.blocks), quiet),
@@ -169,45 +104,7 @@ def _more(each: VerdictRecord) -> str:
     return f" ({each.blocks_to_decide} more blocks would decide)"
 
 
-def _arm_row(arm: ArmRecord) -> tuple[Cell, ...]:
-    overrides = ", ".join(f"{knob}={value}" for knob, value in masked(arm.overrides).items()) or "production's defaults"
-    incidents = len(arm.incidents)
-    return (
-        Cell(arm.name, Tone.STRONG),
-        Cell(overrides),
-        Cell(str(len(arm.runs))),
-        Cell(_told([run.engine.version for run in arm.runs])),
-        Cell(_told([_short_digest(run.engine.image_digest) for run in arm.runs])),
-        Cell(arm.fingerprint),
-        Cell(str(incidents), Tone.BAD if incidents else Tone.MUTED),
-    )
-
-
-def _told(values: list[str | None]) -> str:
-    """All different answers: more than one means that the arm did not stay the same engine."""
-    return ", ".join(dict.fromkeys(value for value in values if value)) or UNKNOWN
-
-
-def _short_digest(digest: str | None) -> str | None:
-    return digest and digest.removeprefix("sha256:")[:12]
-
-
 def _boot_values(runs: Iterable[RunDocument], key: tuple[str, str, str]) -> list[float]:
     """One value per boot; those that must not be quoted are left out."""
     found = (figure for run in runs for figure in run.figures if (figure.ruler, figure.case, figure.metric) == key)
     return finite(figure.value for figure in found if figure.status is not Status.INVALID)
-
-
-def _event_cells(event: Mapping[str, Any]) -> tuple[Cell, Cell, Cell]:
-    """A log entry or incident whatever its keys: time, name, and the rest as `key value` pairs."""
-    left = {key: value for key, value in event.items() if key != "memory_curve"}
-    when = next((left.pop(key) for key in ("at", "time", "first_at", "started_at") if key in left), None)
-    what = next(
-        (left.pop(key) for key in ("kind", "event", "step", "outcome", "code", "signature") if key in left), None
-    )
-    text = next(
-        (left.pop(key) for key in ("text", "summary", "reason", "note", "detail", "message") if key in left), None
-    )
-    rest = "; ".join(f"{key} {readable(key, value)}" for key, value in entries(left) if value not in (None, "", [], {}))
-    detail = " · ".join(part for part in (readable("", text) if text else "", rest) if part)
-    return Cell(readable("", when)), Cell(readable("", what)), Cell(detail)

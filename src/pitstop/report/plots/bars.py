@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pitstop.report.labels import percent
+from pitstop.report.numbers import percent
 from pitstop.report.plots.frame import Box, Size, bottom_axis, colour
 from pitstop.report.plots.scale import Linear, plottable, round_ticks
 from pitstop.report.plots.svg import dots, fit, group, line, picture, rectangle, text, text_width

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pitstop.report.labels import UNKNOWN, finite
+from pitstop.report.numbers import UNKNOWN, finite
 from pitstop.report.plots.frame import Box, Size, Wording, axis_title, bottom_axis, colour, in_unit
 from pitstop.report.plots.scale import Scale, plottable, scale_for
 from pitstop.report.plots.svg import dots, fit, group, line, picture, rectangle, text, text_width

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pitstop.report.labels import UNKNOWN, change, change_interval, round_percent
+from pitstop.report.numbers import UNKNOWN, change, change_interval, round_percent
 from pitstop.report.plots.frame import Box, Size, bottom_axis
 from pitstop.report.plots.scale import Linear, round_ticks
 from pitstop.report.plots.svg import dots, fit, group, line, picture, polygon, rectangle, text, text_width

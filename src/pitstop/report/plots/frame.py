@@ -8,7 +8,7 @@ from enum import Enum
 
 from markupsafe import Markup
 
-from pitstop.report.labels import number, quantity
+from pitstop.report.numbers import number, quantity
 from pitstop.report.plots.scale import Scale
 from pitstop.report.plots.svg import dots, fit, group, line, text, text_width
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pitstop.report.labels import percent, seconds
+from pitstop.report.numbers import percent, seconds
 from pitstop.report.plots.frame import Box, Size, bottom_axis, left_axis
 from pitstop.report.plots.scale import Linear, Scale, plottable, round_ticks, scale_for
 from pitstop.report.plots.svg import dots, group, picture, polyline, text, text_width

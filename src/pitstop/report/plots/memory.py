@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pitstop.core.units import format_size
-from pitstop.report.labels import number, seconds
+from pitstop.report.numbers import number, seconds
+from pitstop.report.numbers import size as size_text
 from pitstop.report.plots.frame import Box, Size, bottom_axis, left_axis, legend
 from pitstop.report.plots.scale import Scale, plottable, scale_for
 from pitstop.report.plots.svg import fit, line, picture, polyline, text
@@ -43,7 +43,7 @@ def memory_plot(title: str, curve: MemoryCurve, size: Size = Size.HALF) -> Marku
     ]
     parts += _floor(curve.floor_bytes, up, box)
     least = min((value for _, value in available), default=None)
-    told = "" if least is None else f" Least available: {format_size(least)}."
+    told = "" if least is None else f" Least available: {size_text(least)}."
     return picture(size.value, box.bottom + 42, f"{title}.{told}", parts)
 
 
@@ -66,6 +66,6 @@ def _floor(floor_bytes: float | None, up: Scale, box: Box) -> list[Markup]:
         for value in plottable([floor_bytes])
         for part in (
             line(box.left, up(value / _GIB), box.right, up(value / _GIB), "limit"),
-            text(box.right, up(value / _GIB) - 5, fit(f"floor {format_size(value)}", box.width), "note", "end"),
+            text(box.right, up(value / _GIB) - 5, fit(f"floor {size_text(value)}", box.width), "note", "end"),
         )
     ]
