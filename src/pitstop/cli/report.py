@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pitstop.core.home import Home
     from pitstop.report.reading import Document
 
-_OutFile = Annotated[Path | None, typer.Option(metavar="FILE", show_default=False)]
-
 
 def register(app: typer.Typer) -> None:
     app.command("report")(report)
@@ -27,10 +25,13 @@ def report(
         str,
         typer.Argument(metavar="RUN_OR_TRIAL", help="A document's file, or the id of a run or trial in the ledger."),
     ],
-    html: Annotated[_OutFile, typer.Option("--html", help="Write one self-contained page with plots.")] = None,
-    csv: Annotated[_OutFile, typer.Option("--csv", help="Write every sample, one per row.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write one self-contained page with plots.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write every sample, one per row.")] = None,
     llama_benchy: Annotated[
-        _OutFile, typer.Option("--llama-benchy", help="Write decode and prefill of a run in llama-benchy's JSON form.")
+        Path | None,
+        typer.Option("--llama-benchy", metavar="FILE", help="Write a run's decode and prefill in llama-benchy's form."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown instead of tables.")] = False,
     json_output: JsonFlag = False,
