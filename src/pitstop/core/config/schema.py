@@ -10,6 +10,7 @@ from pitstop.core.config.engine import Engine
 from pitstop.core.config.gateway import Gateway
 from pitstop.core.config.host import Host
 from pitstop.core.config.trial import Trial
+from pitstop.core.config.watch import Watch
 from pitstop.core.units import Duration, Share, Size
 
 _EXAMPLES: dict[type, str] = {Size: "12 GiB", Duration: "5 min", Share: "3 %"}
@@ -20,6 +21,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: dict[str, Engine] = {}
     trial: dict[str, Trial] = {}
     gateway: Gateway | None = None
+    watch: Watch = msgspec.field(default_factory=Watch)
 
 
 def json_schema() -> dict[str, Any]:
