@@ -152,20 +152,23 @@ def _estimated(
     bursts: list[Burst], tokens: int, ending: Ending, held_tok: float, seed: float | None, per_event: float
 ) -> Decode:
     first, rest = bursts[0], sum(burst.events for burst in bursts[1:])
+    text = sum(burst.text_bytes for burst in bursts)
     most = max(first.events, tokens - rest)  # every later event holds at least one token
     if first.channel in {"answer", "reasoning"}:
         most = min(most, first.text_bytes + MARKUP_TOK)  # and a token of text at least one byte
     least = min(first.events, most)
-    text = sum(burst.text_bytes for burst in bursts)
     guess = min(max(tokens * first.text_bytes / text if text else per_event, least), most)
     unseen = int(ending.textless and not ending.by_length)
+    sure = rest if tokens >= rest + first.events else 0  # fewer tokens than events: somebody cut the text up
     span_s = bursts[-1].t - first.t
-    low = max(0.0, tokens - most - held_tok - _unseen_at_most(bursts[-1], ending)) / span_s
-    value = max(0.0, tokens - guess - unseen) / span_s
-    high = max(0.0, tokens - least + held_tok) / span_s
+    value = max(sure, tokens - guess - unseen) / span_s
+    low = max(sure, tokens - most - _unseen_at_most(bursts[-1], ending)) / span_s
+    high = (tokens - least) / span_s
     if value <= 0:
         return Decode(seed=seed, tokens_per_event=per_event, reason="too few tokens for a rate")
-    return Decode(value, (min(low, value), max(high, value)), seed, tokens_per_event=per_event)
+    slack = held_tok / span_s
+    interval = max(0.0, min(low, value) - slack), max(high, value) + slack
+    return Decode(value, interval, seed, tokens_per_event=per_event)
 
 
 def _unseen_at_most(last: Burst, ending: Ending) -> int:

@@ -11,6 +11,8 @@ from pitstop.client.exchange import Exchange, Fault
 
 MAX_HEADER_BYTES = 64 * 1024  # llama.cpp and nginx stop at 8 KiB; nobody sends more by accident
 
+LINGER_S = 1.0  # how long a reply may stay open after [DONE]; then it is over, as it is for every other client
+
 
 class Receiver(asyncio.Protocol):
     """Takes bytes apart as far as llhttp must, stamps them, keeps them."""
@@ -39,7 +41,7 @@ class Receiver(asyncio.Protocol):
         self._room -= len(data)
         try:
             self._parser.feed_data(data)
-        except httptools.HttpParserError as bad:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as bad:
             self.end(Fault.NOT_HTTP, _not_http(bad, data, self._status))
         if self._room < 0:
             self._too_long()
@@ -47,6 +49,8 @@ class Receiver(asyncio.Protocol):
     def on_body(self, body: bytes) -> None:
         self._times.append(self._now)
         self._parts.append(body)
+        if b"[DONE]" in body[-12:]:
+            self.done.get_loop().call_later(LINGER_S, self._linger, len(self._parts))
 
     # -- once per exchange
 
@@ -60,6 +64,10 @@ class Receiver(asyncio.Protocol):
         coding = self._value("content-encoding")
         if coding.lower() not in {"", "identity"}:
             self.end(Fault.ENCODED, f"the body is encoded as {coding[:40]!r}, although identity was asked for")
+
+    def _linger(self, parts: int) -> None:
+        if len(self._parts) == parts:
+            self.end(Fault.TRUNCATED, f"the server kept the connection open for {LINGER_S:g} s after [DONE]")
 
     def on_message_complete(self) -> None:
         if self._status is not None and 100 <= self._status < 200:  # 100 Continue, 103 Early Hints: the reply follows
