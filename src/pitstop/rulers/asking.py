@@ -16,7 +16,7 @@ from pitstop.client.chat import ChatClient, Refused, Reply
 from pitstop.client.endpoint import ChatRequest
 from pitstop.client.negotiate import Agreement
 from pitstop.client.refusal import Failure
-from pitstop.core.documents import RequestRecord
+from pitstop.core.documents import Notice, RequestRecord
 from pitstop.core.errors import PitstopError
 from pitstop.engines.adapter import Counters
 from pitstop.rulers.ruler import Bench, RulerResult
@@ -86,6 +86,13 @@ class Asker:
             return await self.bench.adapter.counters(self.bench.endpoint)
         except PitstopError:
             return None
+
+    def tell_failures(self, case: str, replies: Sequence[Reply]) -> None:
+        """A warning for requests that enter no figure: the rest of them may be a kind selection."""
+        failed = [reply.record.error for reply in replies if not reply.ok]
+        if failed:
+            text = f"{self.ruler} {case}: {len(failed)} of {len(replies)} requests failed: {failed[0]}"
+            self.result.warnings.append(Notice(code="requests-failed", text=text))
 
     def _request(self, wish: Wish) -> ChatRequest:
         temperature = self.bench.settings.temperature if wish.temperature is None else wish.temperature

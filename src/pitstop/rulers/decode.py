@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from pitstop.client.chat import Reply
-from pitstop.core.documents import Notice
 from pitstop.engines.since import since
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.figures import Measured
@@ -93,7 +92,7 @@ async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, 
     }
     measured = Measured(asker.ruler, case.name, counted_by(replies), doubts, detail)
     asker.result.figures.extend(SingleStream(measured, replies).figures())
-    _tell_failures(asker, case, replies)
+    asker.tell_failures(case.name, replies)
 
 
 def _thinking_doubts(case: Case, replies: list[Reply]) -> tuple[str, ...]:
@@ -105,10 +104,3 @@ def _thinking_doubts(case: Case, replies: list[Reply]) -> tuple[str, ...]:
     if case.thinking.name == "on" and good and not thinking:
         return ("thinking was asked on, but no reply shows reasoning",)
     return ()
-
-
-def _tell_failures(asker: Asker, case: Case, replies: list[Reply]) -> None:
-    failed = [reply.record.error for reply in replies if not reply.record.ok]
-    if failed:
-        text = f"decode {case.name}: {len(failed)} of {len(replies)} requests failed: {failed[0]}"
-        asker.result.warnings.append(Notice(code="requests-failed", text=text))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from pitstop.core.documents import Figure, RequestRecord, Status
+from pitstop.stats.summary import median
 
 Bounds = tuple[float, float]
 
@@ -89,9 +89,8 @@ def median_bounds(bounds: Sequence[Bounds]) -> Bounds | None:
 
     The median is monotone in every sample, so the medians of the lower and of the upper ends enclose it.
     """
-    if not bounds:
-        return None
-    return median(low for low, _ in bounds), median(high for _, high in bounds)
+    low, high = median(low for low, _ in bounds), median(high for _, high in bounds)
+    return None if low is None or high is None else (low, high)
 
 
 def failure_reason(records: Sequence[RequestRecord]) -> str:
@@ -102,12 +101,3 @@ def failure_reason(records: Sequence[RequestRecord]) -> str:
     if not errors:
         return "no request gave this value"
     return f"{sum(not r.ok for r in records)} of {len(records)} requests failed: " + " | ".join(errors[:3])
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The `share` quantile by the nearest rank: a value that was really measured. ValueError when empty."""
-    if not values:
-        raise ValueError("no values")
-    ordered = sorted(values)
-    rank = -(-share * len(ordered) // 1)  # ceiling
-    return ordered[max(0, min(len(ordered) - 1, int(rank) - 1))]

@@ -31,6 +31,11 @@ class Switch:
         """The wanted states that exist; where none of them does, what the model does anyway."""
         return tuple(state for state in self.states if state.name in wanted) or self.states[:1]
 
+    def first(self, wanted: Sequence[str]) -> ThinkingState:
+        """For a ruler that measures in one state: the first wanted that exists, or what the model does anyway."""
+        by_name = {state.name: state for state in self.states}
+        return next((by_name[name] for name in wanted if name in by_name), self.states[0])
+
 
 @dataclass
 class Learnt:
@@ -39,4 +44,5 @@ class Learnt:
     nonce_in_user_message: bool | None = None  # None: no request was answered yet
     agreement: Agreement | None = None  # the stream options that the server takes
     switch: Switch | None = None
+    budget_refusal: str | None = None  # why the server takes no thinking budget; "" when it takes one; None: not asked
     sizes: list[Point] = field(default_factory=list)

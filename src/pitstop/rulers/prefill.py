@@ -63,6 +63,7 @@ async def _measure(asker: Asker, text: NaturalText, size_tok: int, sizes_done: i
     for run in range(settings.runs):
         asker.bench.progress(f"prefill {case}", done + 1 + run, in_all)
         runs.append(await _run(asker, case, size))
+    asker.tell_failures(case, [run.reply for run in runs])
     return _figures(asker, case, size, text, runs)
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from pitstop.core.config.nearest import nearest
 from pitstop.core.errors import UsageError
+from pitstop.rulers.concurrency import Concurrency
 from pitstop.rulers.decode import Decode
 from pitstop.rulers.prefill import Prefill
 from pitstop.rulers.ruler import Ruler
 
-_RULERS: dict[str, Ruler] = {ruler.name: ruler for ruler in (Decode(), Prefill())}
+_RULERS: dict[str, Ruler] = {ruler.name: ruler for ruler in (Decode(), Prefill(), Concurrency())}
 NAMES = tuple(_RULERS)
 
 

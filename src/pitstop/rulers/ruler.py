@@ -60,6 +60,7 @@ class Bench:
 class RulerResult:
     figures: list[Figure] = field(default_factory=list)
     requests: list[RequestRecord] = field(default_factory=list)
+    elsewhere: dict[str, list[RequestRecord]] = field(default_factory=dict)  # by base URL: what other engines were sent
     warnings: list[Notice] = field(default_factory=list)
 
 
