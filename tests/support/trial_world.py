@@ -111,6 +111,14 @@ class Silent:
         pass
 
 
+class FakeMemory:
+    async def expected(self, _site, _running):
+        return 0
+
+    async def back(self, _site, _expected, _timeout_s):
+        pass
+
+
 class NoGuard:
     async def own(self, _running):
         pass
@@ -161,7 +169,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
         return "hello"
 
     crew = Crew(
-        measure=measure, memory_back=nothing, idle=idle, guarded=guarded, generate=generate, pause=nothing,
+        measure=measure, memory=FakeMemory(), idle=idle, guarded=guarded, generate=generate, pause=nothing,
         clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

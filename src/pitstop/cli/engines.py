@@ -43,11 +43,11 @@ def up(
     from pitstop.services.lifecycle import up as start
 
     shell = Shell(json_output, config_file)
-    site, spec = _site_and_spec(shell, engine, settings)
+    site, spec = site_and_spec(shell, engine, settings)
     if dry_run:
         _show_launch(shell, spec, "would start")
         return
-    with _waiting(shell) as say:
+    with waiting(shell) as say:
         running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
@@ -62,11 +62,11 @@ def down(
     from pitstop.services.lifecycle import down as stop
 
     shell = Shell(json_output, config_file)
-    site, spec = _site_and_spec(shell, engine, None)
+    site, spec = site_and_spec(shell, engine, None)
     if dry_run:
         _show_launch(shell, spec, "would stop")
         return
-    with _waiting(shell) as say:
+    with waiting(shell) as say:
         was_up = run(stop(site, shell.home(), epoch_s=time.time, say=say))
     shell.document({"engine": site.name, "up": False, "was_up": was_up})
     shell.say(f"{site.name} is down." if was_up else f"{site.name} was down already.")
@@ -86,11 +86,11 @@ def restart(
     from pitstop.services.lifecycle import up as start
 
     shell = Shell(json_output, config_file)
-    site, spec = _site_and_spec(shell, engine, settings)
+    site, spec = site_and_spec(shell, engine, settings)
     if dry_run:
         _show_launch(shell, spec, "would restart")
         return
-    with _waiting(shell) as say:
+    with waiting(shell) as say:
         run(stop(site, shell.home(), epoch_s=time.time, say=say))
         running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
     shell.document({"engine": site.name, "up": True, "running": running})
@@ -140,7 +140,7 @@ def logs(
     from pitstop.core.errors import UsageError
 
     shell = Shell(json_output, config_file)
-    site, spec = _site_and_spec(shell, engine, None)
+    site, spec = site_and_spec(shell, engine, None)
     assert site.launcher is not None
     tail = run(site.launcher.log_tail(spec, lines))
     path = site.launcher.log_path(spec)
@@ -167,7 +167,7 @@ def _follow(path: Path) -> None:
                 time.sleep(0.3)
 
 
-def _site_and_spec(shell: Shell, engine: str | None, settings: list[str] | None) -> tuple[Site, LaunchSpec]:
+def site_and_spec(shell: Shell, engine: str | None, settings: list[str] | None) -> tuple[Site, LaunchSpec]:
     from pitstop.core.errors import UsageError
     from pitstop.launch.plan import plan
     from pitstop.services.site import engine_named, site_of
@@ -191,7 +191,7 @@ def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:
     shell.say(f"  {shlex.join(spec.argv)}")
 
 
-def _waiting(shell: Shell) -> Any:
+def waiting(shell: Shell) -> Any:
     """A line on stderr that says what is waited for, with the elapsed time."""
     import contextlib
     from collections.abc import Callable, Iterator

@@ -42,7 +42,7 @@ def run_trial(
         _show_plan(shell, promise)
         return
     document = conducted(shell, promise, site)
-    _tell(shell, document)
+    tell(shell, document)
     shell.finish(exit_code(document))
 
 
@@ -125,7 +125,7 @@ def show(
     shell = Shell(json_output, config_file)
     with ledger_of(shell) as ledger:
         document = ledger.trial(trial_id)
-    _tell(shell, document)
+    tell(shell, document)
 
 
 def exit_code(document: TrialDocument) -> ExitCode:
@@ -149,7 +149,7 @@ def exit_code(document: TrialDocument) -> ExitCode:
     return ExitCode.INCONCLUSIVE if Verdict.UNDECIDED in primary or not primary else ExitCode.DONE
 
 
-def _tell(shell: Shell, document: TrialDocument) -> None:
+def tell(shell: Shell, document: TrialDocument) -> None:
     from pitstop.cli.rendering import rich_table
     from pitstop.report.trial_tables import trial_tables
 

@@ -12,7 +12,7 @@ from pitstop.cli.live import LiveView
 from pitstop.cli.shell import Shell
 from pitstop.client.loop import run
 from pitstop.core.documents import TrialDocument
-from pitstop.engines.conditions import snapshot
+from pitstop.launch.memory_back import read_memory
 from pitstop.ledger.store import Ledger
 from pitstop.services.site import Site, site_of
 from pitstop.services.trial.conduct import Stage, conduct, recover, take_lease
@@ -39,7 +39,7 @@ def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
     lease = take_lease(stage, promise)
     folder = TrialFolder(stage.home.trials / promise.id)
     try:
-        run(refuse_what_cannot_work(promise, site, stage.home, snapshot().memory.available_bytes))
+        run(refuse_what_cannot_work(promise, site, stage.home, read_memory().available_bytes))
         folder.create(promise)
     except BaseException:
         lease.release()

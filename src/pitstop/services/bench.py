@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from pitstop.core.documents import EngineIdentity, Figure, Notice, RunDocument, Status
+from pitstop.core.documents import Figure, Notice, RunDocument, Status
 from pitstop.decisions.identity import mismatch
 from pitstop.engines.adapter import Capabilities
-from pitstop.engines.conditions import Conditions, snapshot
 from pitstop.rulers.nonce import Nonces
-from pitstop.rulers.registry import ruler_for
-from pitstop.rulers.ruler import Bench, Progress, RulerResult, Settings, no_progress
-from pitstop.services.foreign import ForeignCount
+from pitstop.rulers.registry import rulers_for
+from pitstop.rulers.ruler import Bench, Progress, Ruler, RulerResult, Settings, no_progress
 from pitstop.services.site import Site
+from pitstop.services.surroundings import Look, Surroundings, between, look, traffic_of
 
 Save = Callable[[RunDocument], None]
+FOREIGN = "foreign-requests"  # the label of a ruler's run that others disturbed
 
 
 def unsaved(_document: RunDocument) -> None:
@@ -33,7 +34,8 @@ class Assignment:
     rulers: Sequence[str]
     settings: Settings = field(default_factory=Settings)
     ordered: str | None = None
-    via_gateway: bool = False
+    via_gateway: bool = False  # then others' requests are part of what is measured
+    repeats: int = 2  # of a ruler that others disturbed, before it is reported as it is
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -41,7 +43,7 @@ async def measure(
     site: Site,
     assignment: Assignment,
     *,
-    clock: Callable[[], str],
+    now: Callable[[], datetime],
     progress: Progress = no_progress,
     save: Save = unsaved,
     others: Sequence[Site] = (),
@@ -50,28 +52,57 @@ async def measure(
 
     The engine's identity is read before and after each ruler. Changed, or not the one ordered: invalid, and why.
     """
-    for name in assignment.rulers:
-        ruler_for(name)
+    rulers = rulers_for(assignment.rulers)
     capabilities = await site.adapter.capabilities(site.endpoint)
     bench = _bench(site, assignment, capabilities, progress, others)
-    document = await _opened(site, assignment, capabilities, clock)
-    foreign = await ForeignCount.begin((site, *others))
-    before = snapshot()
-    for name in assignment.rulers:
-        _add(document, *await _one_ruler(site, bench, name, assignment.ordered))
-        document.conditions = _conditions(before, snapshot(), await foreign.so_far(len(document.requests), site))
+    document = await _opened(site, assignment, capabilities, now())
+    sites = (site, *others)
+    first = await look(sites)
+    for ruler in rulers:
+        result = await _undisturbed(site, bench, ruler, assignment, sites)
+        document.figures += result.figures
+        document.requests += result.requests
+        document.warnings += result.warnings
+        document.conditions = (await _since(first, site, sites, document.requests)).record()
         save(document)
-    _warn_of_foreign_requests(document)
     return document
 
 
-async def _one_ruler(
-    site: Site, bench: Bench, name: str, ordered: str | None
-) -> tuple[RulerResult, EngineIdentity, str]:
-    before = await site.identity()
-    result = await ruler_for(name).measure(bench)
+async def _undisturbed(
+    site: Site, bench: Bench, ruler: Ruler, assignment: Assignment, sites: Sequence[Site]
+) -> RulerResult:
+    """Measure until nobody else used the box meanwhile, or the repeats are used up; then the figures are labelled."""
+    kept = RulerResult()
+    for left in range(assignment.repeats, -1, -1):
+        result, notices = await _once(site, bench, ruler, assignment.ordered, sites)
+        kept.requests += result.requests
+        disturbed = [notice for notice in notices if notice.code == FOREIGN] if not assignment.via_gateway else []
+        if disturbed and left:
+            kept.warnings.append(Notice(code=FOREIGN, text=f"{ruler.name} is repeated: {disturbed[0].text}"))
+            continue
+        doubt = f"measured beside others: {disturbed[0].text}" if disturbed else ""
+        kept.figures = [_doubted(figure, doubt) for figure in result.figures] if doubt else result.figures
+        kept.warnings += [*result.warnings, *notices]
+        break
+    return kept
+
+
+async def _once(
+    site: Site, bench: Bench, ruler: Ruler, ordered: str | None, sites: Sequence[Site]
+) -> tuple[RulerResult, tuple[Notice, ...]]:
+    looked, before = await look(sites), await site.identity()
+    result = await ruler.measure(bench)
     after = await site.identity()
-    return result, after, mismatch(ordered, before, after)
+    around = await _since(looked, site, sites, result.requests)
+    invalid = mismatch(ordered, before, after)
+    if invalid:
+        result.figures = [_invalidated(figure, invalid) for figure in result.figures]
+        return result, (Notice(code="wrong-engine", text=invalid),)
+    return result, around.notices()
+
+
+async def _since(first: Look, site: Site, sites: Sequence[Site], requests: Sequence[Any]) -> Surroundings:
+    return between(first, await look(sites), {site.name: traffic_of(requests)})
 
 
 def _bench(
@@ -91,48 +122,23 @@ def _bench(
     return replace(bench, others=beside)
 
 
-async def _opened(
-    site: Site, assignment: Assignment, capabilities: Capabilities, clock: Callable[[], str]
-) -> RunDocument:
+async def _opened(site: Site, assignment: Assignment, capabilities: Capabilities, now: datetime) -> RunDocument:
     settings = msgspec.to_builtins(assignment.settings, enc_hook=str)
+    asked = {"rulers": list(assignment.rulers), "via_gateway": assignment.via_gateway}
     return RunDocument(
         id=assignment.run_id,
-        started_at=clock(),
+        started_at=now.isoformat(timespec="milliseconds"),
         engine=await site.identity(),
-        settings={
-            "rulers": list(assignment.rulers),
-            "via_gateway": assignment.via_gateway,
-            **settings,
-            **assignment.extra,
-        },
+        settings={**asked, **settings, **assignment.extra},
         host={"capabilities": msgspec.to_builtins(capabilities)},
     )
-
-
-def _add(document: RunDocument, result: RulerResult, after: EngineIdentity, invalid: str) -> None:
-    figures = [_invalidated(figure, invalid) for figure in result.figures] if invalid else result.figures
-    document.figures += figures
-    document.requests += result.requests
-    document.warnings += result.warnings
-    if invalid:
-        document.engine = after if document.engine.fingerprint is None else document.engine
-        document.warnings.append(Notice(code="wrong-engine", text=invalid))
 
 
 def _invalidated(figure: Figure, reason: str) -> Figure:
     return msgspec.structs.replace(figure, status=Status.INVALID, reason=reason)
 
 
-def _conditions(before: Conditions, after: Conditions, foreign: int | None) -> dict[str, Any]:
-    return {
-        "before": msgspec.to_builtins(before),
-        "after": msgspec.to_builtins(after),
-        "foreign_requests": foreign,
-    }
-
-
-def _warn_of_foreign_requests(document: RunDocument) -> None:
-    foreign = document.conditions.get("foreign_requests")
-    if foreign:
-        text = f"{foreign} request(s) of others were served during this run; its figures describe a shared machine."
-        document.warnings.append(Notice(code="contaminated", text=text))
+def _doubted(figure: Figure, reason: str) -> Figure:
+    if figure.status is not Status.OK:
+        return figure
+    return msgspec.structs.replace(figure, status=Status.UNVERIFIED, reason=reason)

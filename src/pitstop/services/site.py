@@ -47,10 +47,13 @@ class Site:
         """Which engine answers now: what it says of itself, and what the launcher finds running."""
         said = await self.adapter.identity(self.endpoint)
         running = await self.running()
-        if running is None:
+        if running is None or self.launcher is None or self.spec is None:
             return said
+        inside = await self.launcher.version(self.spec)
         return msgspec.structs.replace(
             said,
+            version=inside or said.version,
+            version_source="version_command" if inside else said.version_source,
             image_digest=running.image_digest,
             container_id=running.container_id,
             pid=running.pid,

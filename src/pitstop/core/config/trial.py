@@ -30,6 +30,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guard: TrialGuard = msgspec.field(default_factory=TrialGuard)
     seed: int = 1
     primary: tuple[str, ...] = ()  # `ruler/case/metric` globs, named beforehand; empty: each ruler's own choice
+    cases: tuple[str, ...] = ()  # globs over case names, as in `prose/en/*`; empty: all
     runs: int = 3
     max_tokens: int = 512
     pp: tuple[int, ...] = (8000, 30000)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
-from pitstop.launch.memory_back import memory_back
+from pitstop.launch.launcher import Running
 from pitstop.rulers.ruler import Progress, Settings
 from pitstop.services.bench import Assignment, measure
 from pitstop.services.guard.ordering import guard_order
@@ -19,6 +20,7 @@ from pitstop.services.guard.spawn import Guard, under_guard
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
 from pitstop.services.trial.idle import wait_idle
+from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.perform import Crew, Say
 from pitstop.services.trial.promise import Promise
 
@@ -30,7 +32,7 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         return now().isoformat(timespec="milliseconds")
 
     async def measured(site: Site, promise: Promise, boot: Boot) -> RunDocument:
-        return await measure(site, assignment(promise, boot), clock=clock, progress=progress)
+        return await measure(site, assignment(promise, boot), now=now, progress=progress)
 
     @contextlib.asynccontextmanager
     async def guarded(site: Site, promise: Promise) -> AsyncIterator[Guard]:
@@ -44,15 +46,12 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log") as guard:
             yield guard
 
-    async def back(site: Site, timeout_s: float, say: Say) -> None:
-        await memory_back(site, timeout_s, say)
-
     async def idle(site: Site, promise: Promise, say: Say) -> Outcome:
         return await wait_idle(site, promise, say)
 
     return Crew(
         measure=measured,
-        memory_back=back,
+        memory=_Memory(home, say),
         idle=idle,
         guarded=guarded,
         generate=generate_token,
@@ -60,6 +59,18 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         clock=clock,
         say=say,
     )
+
+
+@dataclass(frozen=True)
+class _Memory:
+    home: Home
+    say: Say
+
+    async def expected(self, site: Site, running: Running | None) -> int | None:
+        return await expected_after_stop(site, running)
+
+    async def back(self, site: Site, expected: int | None, timeout_s: float) -> None:
+        await wait_for(site, self.home, expected, timeout_s, self.say)
 
 
 def assignment(promise: Promise, boot: Boot) -> Assignment:
@@ -75,7 +86,7 @@ def assignment(promise: Promise, boot: Boot) -> Assignment:
             concurrency=trial.concurrency,
             thinking=trial.thinking,
             seed=trial.seed,
-            cases=promise.cases,
+            cases=trial.cases,
         ),
         ordered=arm.spec.fingerprint,
         extra={"arm": arm.name, "overrides": arm.overrides, "block": boot.block},

@@ -32,10 +32,12 @@ class Measure(Protocol):
     async def __call__(self, site: Site, promise: Promise, boot: Boot) -> RunDocument: ...
 
 
-class MemoryBack(Protocol):
-    """Waits until the memory of the last engine has really come back; raises EngineFailed after its timeout."""
+class Memory(Protocol):
+    """Knows what a stop should give back, and waits until it has; see `services.trial.memory`."""
 
-    async def __call__(self, site: Site, timeout_s: float, say: Say) -> None: ...
+    async def expected(self, site: Site, running: Running | None) -> int | None: ...
+
+    async def back(self, site: Site, expected: int | None, timeout_s: float) -> None: ...
 
 
 class Idle(Protocol):
@@ -59,7 +61,7 @@ class Crew:
     """The services that the hands call on; each can be replaced in a test."""
 
     measure: Measure
-    memory_back: MemoryBack
+    memory: Memory
     idle: Idle
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
@@ -76,6 +78,7 @@ class Hands:
         self._promise, self._folder, self._site = promise, folder, site
         self._launcher, self._lease, self._journal, self._crew = site.launcher, lease, journal, crew
         self._guard: contextlib.AsyncExitStack | None = None
+        self._expected_bytes: int | None = 0  # to be available before the next launch; None: not known
         self._deeds: Mapping[Do, Callable[[Action], Awaitable[Outcome]]] = {
             Do.WAIT_IDLE: self._wait_idle,
             Do.TAKE_DOWN: self._take_down,
@@ -111,12 +114,12 @@ class Hands:
         if found is None or found.fingerprint != self._production.fingerprint:
             what = f"runs as {found.fingerprint}" if found else "is down"
             return Outcome(How.REFUSED, f"production was changed by somebody else meanwhile: it {what}")
-        await self._launcher.stop(self._production)
+        await self._stop_engine()
         return Outcome(How.DONE)
 
     async def _boot(self, action: Action) -> Outcome:
         spec = self._arm_spec(action)
-        await self._crew.memory_back(self._site, float(self._promise.trial.memory_timeout), self._crew.say)
+        await self._memory_back()
         guard = await self._begin_guard()
         await guard.own(await self._launcher.start(spec, self._site.environ))
         await self._until_ready(spec)
@@ -137,7 +140,7 @@ class Hands:
 
     async def _stop(self, _action: Action) -> Outcome:
         tripped = await self._end_guard()
-        await self._launcher.stop(self._production)
+        await self._stop_engine()
         return Outcome(How.DONE, tripped)
 
     async def _restore(self, action: Action) -> Outcome:
@@ -148,9 +151,9 @@ class Hands:
         found = await self._launcher.inspect(self._production)
         fits = found is not None and found.fingerprint == self._production.fingerprint
         if not fits or action.attempt > 1:
-            await self._launcher.stop(self._production)
+            await self._stop_engine()
             with contextlib.suppress(EngineFailed):  # memory that is late in coming back must not keep production down
-                await self._crew.memory_back(self._site, float(self._promise.trial.memory_timeout), self._crew.say)
+                await self._memory_back()
             await self._launcher.start(self._production, self._site.environ)
         await self._until_ready(self._production)
         return Outcome(How.DONE)
@@ -165,6 +168,17 @@ class Hands:
         with contextlib.suppress(OSError):  # the journal's own line is the record; this one is for the reader
             write_durably(self._folder / PROOF, msgspec.json.encode(proof))
         return Outcome(How.DONE, str(proof))
+
+    async def _stop_engine(self) -> None:
+        """Stop whatever runs under the engine's name, and remember what that should give back."""
+        running = await self._launcher.inspect(self._production)
+        expected = await self._crew.memory.expected(self._site, running)
+        await self._launcher.stop(self._production)
+        if running is not None:
+            self._expected_bytes = expected
+
+    async def _memory_back(self) -> None:
+        await self._crew.memory.back(self._site, self._expected_bytes, float(self._promise.trial.memory_timeout))
 
     async def _until_ready(self, spec: LaunchSpec) -> None:
         await ready(

@@ -38,7 +38,6 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     trial: Trial
     arms: tuple[Arm, ...]
     boots: tuple[Boot, ...]
-    cases: tuple[str, ...] = ()  # globs over case names; empty: all
 
     @property
     def production(self) -> LaunchSpec:
