@@ -19,15 +19,15 @@ def faster(blocks, noise=None, effect=0.03, **more) -> Judgement:
 
 
 def test_the_example_of_the_page_verdicts_comes_out_as_worked_by_hand():
-    """Block log ratios 0.0488, 0.0606 and 0.0494; t(0.975, 2) = 4.303; see docs/verdicts.md."""
-    judgement = faster([(80.0, 84.0), (80.0, 85.0), (81.0, 85.1)])
-    logs = [math.log(84 / 80), math.log(85 / 80), math.log(85.1 / 81)]
-    mean = sum(logs) / 3
-    s = math.sqrt(sum((x - mean) ** 2 for x in logs) / 2)
-    half = 4.302653 * s / math.sqrt(3)
-    assert judgement.verdict is Verdict.BETTER
-    assert judgement.interval == pytest.approx((math.exp(mean - half), math.exp(mean + half)), rel=1e-6)
-    assert judgement.ratio == pytest.approx(1.0544, abs=1e-4)
+    """docs/verdicts.md: undecided by its own two blocks, better with what eight A/A pairs know of the box."""
+    blocks = [(78.4, 82.9), (79.6, 83.4)]
+    alone, known = faster(blocks), faster(blocks, NoisePrior(0.012, 8))
+    assert alone.verdict is Verdict.UNDECIDED
+    assert alone.interval == pytest.approx((1 - 0.007, 1 + 0.116), abs=5e-4)
+    assert known.verdict is Verdict.BETTER
+    assert known.ratio == pytest.approx(1.0526, abs=5e-5)
+    assert known.interval == pytest.approx((1 + 0.033, 1 + 0.072), abs=5e-4)
+    assert known.noise_floor == pytest.approx(0.012, abs=5e-4)
 
 
 def test_the_variance_is_moderated_as_the_design_says():
