@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from pitstop.client.endpoint import Endpoint
-from pitstop.client.http import Answer, get_json, get_text
+from pitstop.client.http import Answer, Lack, NoAnswer, get_json, get_text
 from pitstop.engines import metrics
-from pitstop.engines.adapter import Capabilities, Counters
+from pitstop.engines.adapter import Capabilities, Counters, Readiness, ReadinessReport
 from pitstop.engines.exposition import Exposition
 from pitstop.engines.listing import count_or_none, text_or_none, within
 from pitstop.engines.openai import OpenAIAdapter, document
@@ -33,6 +33,15 @@ class LlamacppAdapter(OpenAIAdapter):
         if version == _NAMELESS:
             return None, f"/props says {_NAMELESS}"
         return (version, "/props") if version else (None, "unavailable")
+
+    async def readiness(self, endpoint: Endpoint, *, deadline_s: float = 5.0) -> ReadinessReport:
+        """As any server's; but it lists its models to anybody, so the key is tried on `/props`."""
+        asked = super().readiness(endpoint, deadline_s=deadline_s)
+        report: ReadinessReport
+        report, props = await asyncio.gather(asked, get_json(endpoint, "/props", deadline_s=deadline_s, root=True))
+        if report.readiness is Readiness.READY and isinstance(props, NoAnswer) and props.kind is Lack.REFUSED:
+            return ReadinessReport(Readiness.REFUSED, f"{props.detail}: the key is missing or not taken", report.models)
+        return report
 
     async def metrics_text(self, endpoint: Endpoint, deadline_s: float) -> Exposition | None:
         """As any server's; a router of several models wants to be told of which."""

@@ -30,10 +30,12 @@ class OpenAIAdapter:
 
         Raises Unreachable when nothing answers, RequestRefused when the key is not taken.
         """
-        (version, source), text = await asyncio.gather(
-            self.version(endpoint, deadline_s), self.metrics_text(endpoint, deadline_s)
-        )
-        started = start_time(text) if text else None
+        asked = self.version(endpoint, deadline_s), self.metrics_text(endpoint, deadline_s)
+        said, text = await asyncio.gather(*asked, return_exceptions=True)  # so that neither is left behind running
+        if isinstance(said, BaseException):
+            raise said
+        version, source = said
+        started = start_time(text) if isinstance(text, Exposition) else None
         return EngineIdentity(
             kind=self.kind,
             model=endpoint.model,
