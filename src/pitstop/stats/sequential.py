@@ -36,7 +36,7 @@ class Plan:
 
     @classmethod
     def halfway(cls, blocks: int, *, confidence: float = 0.95) -> Plan:
-        """Look once in the middle and at the end: the middle look costs 2 % of the final interval's width."""
+        """Look once in the middle and at the end: the middle look costs 3 to 5 % of the final interval's width."""
         middle = math.ceil(blocks / 2)
         return cls(blocks, (middle, blocks) if middle < blocks else (blocks,), confidence)
 
