@@ -90,7 +90,7 @@ def test_every_value_has_a_short_text(value: float | None) -> None:
         ("prefill", "pp8000", "pp8000"),
         ("decode", "prose/en/think-off", "tg512 prose/en/think-off"),
         ("concurrency", "c8", "tg512 (c8)"),
-        ("concurrency", "odd", "tg512 odd"),
+        ("concurrency", "sweep", "sweep"),
         ("long-input", "d32000", "tg @ d32000"),
         ("quality", "", "quality"),
         ("own", "case", "case"),

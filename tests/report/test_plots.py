@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -108,7 +109,7 @@ def test_labels_of_twenty_arms_and_a_hundred_levels_do_not_overlap() -> None:
     places = [(40 + 9 * index, f"{2**index:,}") for index in range(60)]
     kept = not_overlapping(places, Box(40, 0, 600, 100))
     ends = [(x - text_width(label, 11) / 2, x + text_width(label, 11) / 2) for x, label in kept]
-    assert all(before[1] < after[0] for before, after in zip(ends, ends[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
     assert len(kept) > 5
 
 
@@ -119,7 +120,7 @@ def test_the_rows_of_a_plot_have_their_own_lines() -> None:
             e for e in read_svg(dot_rows("t", "tok/s", rows, size)).iter(f"{_SVG}text") if e.attrib["class"] == "label"
         ]
         heights = sorted(float(label.attrib["y"]) for label in labels)
-        assert min(after - before for before, after in zip(heights, heights[1:], strict=False)) >= 14
+        assert min(after - before for before, after in itertools.pairwise(heights)) >= 14
 
 
 def test_crowded_budgets_leave_a_label_out_rather_than_print_over_another() -> None:

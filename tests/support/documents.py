@@ -24,13 +24,6 @@ _DECODE = {"prose/en/think-off": 94.6, "prose/de/think-on": 92.8, "code/en/think
 _PREFILL = {"pp8000": 6612.0, "pp30000": 6390.0}
 _THROUGHPUT = {1: 78.6, 2: 139.0, 4: 214.0, 8: 262.0, 16: 291.0, 32: 296.0}
 _TTFT = {1: 0.061, 2: 0.085, 4: 0.129, 8: 0.212, 16: 0.455, 32: 1.9}
-_THINKING = {
-    "none": (3, 7, 0, 31.0),
-    "512": (9, 1, 0, 11.8),
-    "768": (7, 3, 0, 15.2),
-    "1024": (5, 5, 0, 18.9),
-    "1536": (1, 9, 0, 25.7),
-}
 
 
 def engine(**changes: Any) -> EngineIdentity:
@@ -58,7 +51,7 @@ def figure(ruler: str, case: str, metric: str, unit: str, samples: tuple[float, 
 
 
 def figures(speed: float = 1.0, runs: int = 5, seed: int = 1) -> list[Figure]:
-    """Decode, prefill, concurrency, mutual load and thinking, `speed` times as fast as the reports' box."""
+    """Decode, prefill and concurrency, `speed` times as fast as the reports' box."""
     rng = random.Random(seed)
 
     def around(value: float, spread: float = 0.01) -> tuple[float, ...]:
@@ -73,6 +66,7 @@ def figures(speed: float = 1.0, runs: int = 5, seed: int = 1) -> list[Figure]:
     for level, value in _THROUGHPUT.items():
         result.append(figure("concurrency", f"c{level}", "throughput_tok_s", "tok/s", around(value * speed, 0.02)))
         result.append(figure("concurrency", f"c{level}", "ttft_s", "s", around(_TTFT[level] / speed, 0.05)))
+    result.append(figure("concurrency", "sweep", "knee_streams", "streams", (8.0,)))
     return result
 
 

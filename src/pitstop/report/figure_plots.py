@@ -11,19 +11,21 @@ from typing import Any
 from markupsafe import Markup
 
 from pitstop.core.documents import Figure, RunDocument, Status
-from pitstop.report.labels import metric_title, row_label, whole
+from pitstop.report.labels import metric_title, row_label
 from pitstop.report.numbers import finite
 from pitstop.report.plots.bars import Bar, share_bars
 from pitstop.report.plots.curves import Curve, curves
 from pitstop.report.plots.dots import DotRow, dot_rows
 from pitstop.report.plots.frame import Size
+from pitstop.report.plots.scale import plottable
 from pitstop.report.sheet import Plot
 
 Key = tuple[str, str]  # ruler, metric
 _DOTS = "Every dot is one sample, the bar is the median."
 _BOUNDS = " A shaded box says how far the way of counting leaves the value open."
 # What explains a figure is in the tables; the pictures show what is asked for.
-_EXPLAINING = frozenset({"decode_tok_s_seed", "tokens_per_event", "ttfr_s", "acceptance_rate", "acceptance_length"})
+_EXPLAINING = frozenset({"decode_tok_s_seed", "tokens_per_event", "ttfr_s", "knee_streams"})
+_SPECULATION = frozenset({"acceptance_rate", "acceptance_length"})  # shown by the ruler that is about it
 _MOST_ROWS = 60  # beyond that a picture says nothing that the table does not
 
 
@@ -46,7 +48,7 @@ def arms_of(runs: Iterable[tuple[str, RunDocument]]) -> list[Arm]:
 def figure_plots(arms: Sequence[Arm], settings: Mapping[str, Any]) -> list[Plot]:
     """One plot per ruler and metric that has something to show, in the order of measuring."""
     keys = dict.fromkeys((figure.ruler, figure.metric) for arm in arms for figure in arm.figures)
-    plots = (_plot(key, arms, settings) for key in keys if key[1] not in _EXPLAINING)
+    plots = (_plot(key, arms, settings) for key in keys if _shown(key))
     return [plot for plot in plots if plot]
 
 
@@ -54,6 +56,10 @@ def drawn_twice(title: str, caption: str, draw: Callable[[Size], Markup], *, hal
     """The same picture for a desk (across, or two side by side) and for a phone."""
     wide = draw(Size.HALF if half else Size.WIDE)
     return Plot(title=title, caption=caption, wide=wide, narrow=draw(Size.NARROW), half=half)
+
+
+def _shown(key: Key) -> bool:
+    return key[1] not in _EXPLAINING and (key[1] not in _SPECULATION or key[0] == "speculation")
 
 
 def _plot(key: Key, arms: Sequence[Arm], settings: Mapping[str, Any]) -> Plot | None:
@@ -129,11 +135,10 @@ def _steps(arms: Sequence[Arm], pattern: str) -> set[int]:
 
 
 def _knee(arms: Sequence[Arm]) -> int | None:
-    """The knee that the ruler itself found, where it found one and the picture shows one arm only."""
-    if len(arms) != 1:
-        return None
-    told = (whole(figure.detail.get("knee")) for figure in arms[0].figures if figure.ruler == "concurrency")
-    return next((knee for knee in told if knee), None)
+    """The knee that the ruler itself found; arms of a trial have one each, and the picture shows none."""
+    found = [figure.value for arm in arms for figure in arm.figures if figure.metric == "knee_streams"]
+    knees = {int(value) for value in plottable(found)}
+    return knees.pop() if len(knees) == 1 and len(arms) == 1 else None
 
 
 def _retained(arms: Sequence[Arm]) -> Plot:

@@ -19,6 +19,7 @@ _TITLES = {
     "acceptance_rate": "drafts accepted",
     "acceptance_length": "tokens per step",
     "retention": "kept under load",
+    "knee_streams": "knee",
 }
 
 
@@ -53,4 +54,4 @@ def footer(tool: Mapping[str, str], method: str) -> str:
 
 def _concurrency_label(generated: str, case: str) -> str:
     level = re.fullmatch(r"c?(\d+)(.*)", case)
-    return f"{generated} (c{level[1]}){level[2]}" if level else f"{generated} {case}".strip()
+    return f"{generated} (c{level[1]}){level[2]}" if level else case or "concurrency"

@@ -14,12 +14,14 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from pitstop.core.config.consistency import BUILT_IN_KNOB
+from pitstop.core.config.engine import OFF
 from pitstop.core.errors import UsageError
 from pitstop.core.secrets import is_secret
 from pitstop.report.clean import clean
 
 _ASSIGNED = re.compile(r"""([A-Za-z0-9_-]+)(["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
-IMAGE = "IMAGE"  # docker's built-in knob: turns `launch.image`
+_Table = MutableMapping[str, Any]
 
 
 def promotion_diff(toml: str, engine: str, overrides: Mapping[str, str], name: str = "pitstop.toml") -> str:
@@ -29,7 +31,7 @@ def promotion_diff(toml: str, engine: str, overrides: Mapping[str, str], name: s
     engine or knob.
     """
     shown = {knob: value for knob, value in overrides.items() if not is_secret(knob)}
-    old, new = toml.splitlines(), promoted(toml, engine, shown, name).splitlines()
+    old, new = toml.split("\n"), promoted(toml, engine, shown, name).split("\n")
     lines = list(difflib.unified_diff(old, new, name, f"{name} (promoted)", lineterm="", n=0))
     by_hand = [f"# {knob} carries a secret: set its default by hand" for knob in overrides if is_secret(knob)]
     return "\n".join(_without_secrets(clean(_placed(line, old))) for line in [*lines, *by_hand])
@@ -41,20 +43,19 @@ def promoted(toml: str, engine: str, overrides: Mapping[str, str], name: str = "
         document = tomlkit.parse(toml)
     except TOMLKitError as error:
         raise UsageError(f"{name} is not valid TOML: {error}.", hint="Run `pitstop config check`.") from error
-    table = _table(document, ("engine", engine), name)
+    table = _engine_table(document, engine, name)
     for knob, value in overrides.items():
         _set_default(table, engine, knob, value, name)
     return tomlkit.dumps(document)
 
 
-def _set_default(table: MutableMapping[str, Any], engine: str, knob: str, value: str, name: str) -> None:
-    knobs = table.get("knob", {})
-    launch = table.get("launch", {})
-    if knob == IMAGE and "default" not in knobs.get(IMAGE, {}) and "image" in launch:
+def _set_default(table: _Table, engine: str, knob: str, value: str, name: str) -> None:
+    settings, launch = _inner(_inner(table, "knob"), knob), _inner(table, "launch")
+    default = settings.get("default", OFF) if settings else OFF
+    if knob == BUILT_IN_KNOB and default == OFF and launch and "image" in launch:
         launch["image"] = _quoted_like(launch["image"], value)
-    elif knob in knobs:
-        old = knobs[knob].get("default")
-        knobs[knob]["default"] = value if old is None else _quoted_like(old, value)
+    elif settings is not None:
+        settings["default"] = _quoted_like(settings.get("default"), value)
     else:
         raise UsageError(
             f"{name} has no knob {knob} for the engine {engine}; the trial was made with another file.",
@@ -71,15 +72,19 @@ def _quoted_like(old: Any, value: str) -> Any:
     return new
 
 
-def _table(document: MutableMapping[str, Any], path: tuple[str, ...], name: str) -> MutableMapping[str, Any]:
-    node: Any = document
-    for key in path:
-        node = node.get(key) if isinstance(node, Mapping) else None
-    if not isinstance(node, MutableMapping):
-        known = document.get("engine")
-        listed = ", ".join(known) if isinstance(known, Mapping) and known else "none"
-        raise UsageError(f"{name} has no engine {path[-1]!r}; it has: {listed}.", hint="Name one of those.")
-    return node
+def _engine_table(document: _Table, engine: str, name: str) -> _Table:
+    engines = _inner(document, "engine")
+    found = _inner(engines, engine)
+    if found is None:
+        listed = ", ".join(engines) if engines else "none"
+        raise UsageError(f"{name} has no engine {engine!r}; it has: {listed}.", hint="Name one of those.")
+    return found
+
+
+def _inner(table: _Table | None, key: str) -> _Table | None:
+    """The table under `key`; None when there is none."""
+    found = table.get(key) if table is not None else None
+    return found if isinstance(found, MutableMapping) else None
 
 
 def _placed(line: str, old: list[str]) -> str:

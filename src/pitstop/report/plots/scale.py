@@ -60,7 +60,8 @@ def scale_for(values: Sequence[float], start: float, end: float, *, ticks: int =
 
     It starts at zero when `zero` is set or when zero is near enough to be an honest part of the picture.
     """
-    low, high = min(values, default=0.0), max(values, default=1.0)
+    known = plottable(values)
+    low, high = min(known, default=0.0), max(known, default=1.0)
     if low > 0 and high / low > 100 and not zero:
         return logarithmic(low, high, start, end)
     return linear(0.0 if low >= 0 and (zero or low < 0.5 * high) else low, high, start, end, ticks=ticks, zero=zero)

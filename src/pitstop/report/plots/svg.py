@@ -81,5 +81,7 @@ def fit(content: str, room: float, size_px: float = FONT_PX) -> str:
     flat = one_line(content)
     if text_width(flat, size_px) <= room:
         return flat
-    per_character = size_px * _EM * (width(flat) / max(1, len(flat)))
-    return shorten(flat, max(1, int(room / per_character)))
+    limit = min(len(flat), int(room / (size_px * _EM)))  # were all of them narrow
+    while limit > 1 and text_width(shorten(flat, limit), size_px) > room:
+        limit -= 1
+    return shorten(flat, max(1, limit))
