@@ -1,7 +1,7 @@
 """An endpoint that knows the truth: it streams on absolute deadlines and keeps a record of what it really did.
 
 One thread plays all streams from one heap of deadlines, with the microseconds of `select`; event loops round to whole
-milliseconds. As a process: `python -m tests.support.paced --port 21000 --rate 90 --tokens-per-event 3`. In a test:
+milliseconds. As a process: `PYTHONPATH=tests python -m support.paced --rate 90 --tokens-per-event 3`. In a test:
 `with PacedServer(Pace(rate_tok_s=500)) as server: … server.base_url`. Ctrl-C ends it.
 
 `GET /truth` lists the finished streams, oldest first: tokens, events, decode rate by the definition, and the
