@@ -1,0 +1,107 @@
+"""How many bytes of weights one generated token reads, from a checkpoint's own headers: nothing is loaded.
+
+Counted: every weight but those that decoding does not touch. Of routed experts a token reads `per token / experts`, of
+the input embedding one row (unless it is the output head too), of vision, audio and draft (MTP) parts nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MAX_HEADER_BYTES = 100 * 10**6  # the format's own limit
+
+_ROUTED = re.compile(r"\.experts\.")
+_EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|word_embeddings|wte|tok_embeddings)\.weight")
+_HEAD = re.compile(r"(?:^|\.)(?:lm_head|output|embed_out)\.")
+_ASIDE = re.compile(
+    r"(?:^|\.)(?:visual|vision_tower|vision_model|audio_tower|audio_model|multi_modal_projector|mtp|mtp_layers)\."
+)
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+_PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_top_k")
+
+
+@dataclass(frozen=True)
+class WeightBytes:
+    """`active_bytes` are those that one token reads; `how` says what was left out."""
+
+    total_bytes: int
+    active_bytes: int
+    how: str
+
+
+def weight_bytes(folder: Path) -> WeightBytes | None:
+    """Of a Hugging Face folder; None when it holds no complete set of safetensors files, or one that is damaged."""
+    try:
+        sizes = _tensor_sizes(folder)
+        config = _json(folder / "config.json")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return active_of(sizes, config) if sizes else None
+
+
+def active_of(sizes: Mapping[str, int], config: Mapping[str, Any]) -> WeightBytes | None:
+    """From the size in bytes of each tensor. None for routed experts of which the configuration gives no numbers."""
+    tied = not any(_HEAD.search(name) for name in sizes)
+    aside = {name for name in sizes if _ASIDE.search(name) or (not tied and _EMBEDDING.search(name))}
+    routed = {name for name in sizes if _ROUTED.search(name)} - aside
+    total = sum(sizes.values())
+    experts, per_token = _number(config, _EXPERTS), _number(config, _PER_TOKEN)
+    if routed and (experts is None or per_token is None or per_token > experts):
+        return None
+    share = per_token / experts if routed and per_token and experts else 0.0
+    active = sum(size for name, size in sizes.items() if name not in aside | routed)
+    active += round(share * sum(sizes[name] for name in routed))
+    how = f"{per_token} of {experts} experts a token" if routed else "dense"
+    return WeightBytes(total, active, how)
+
+
+def _tensor_sizes(folder: Path) -> dict[str, int]:
+    """Bytes of each tensor over all files. KeyError and OSError when a file that the index names is missing."""
+    index = folder / "model.safetensors.index.json"
+    if index.exists():
+        files = [folder / name for name in sorted(set(_json(index)["weight_map"].values()))]
+    else:
+        files = sorted(folder.glob("*.safetensors"))
+    sizes: dict[str, int] = {}
+    for file in files:
+        sizes |= _header(file)
+    return sizes
+
+
+def _header(file: Path) -> dict[str, int]:
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        if not 0 < length <= MAX_HEADER_BYTES:
+            raise ValueError(f"{file.name} is no safetensors file")
+        header = json.loads(opened.read(length))
+    extents = {name: entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"}
+    return {name: _extent(*offsets) for name, offsets in extents.items()}
+
+
+def _extent(begin: int, end: int) -> int:
+    if not (isinstance(begin, int) and isinstance(end, int) and 0 <= begin <= end):
+        raise ValueError("offsets that are none")
+    return end - begin
+
+
+def _json(path: Path) -> dict[str, Any]:
+    value = json.loads(path.read_bytes())
+    if not isinstance(value, dict):
+        raise TypeError(f"{path.name} is no JSON object")
+    return value
+
+
+def _number(config: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    """The first of `names`, in the configuration or in its text part."""
+    text = config.get("text_config")
+    for place in (config, text if isinstance(text, dict) else {}):
+        for name in names:
+            value = place.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+    return None
