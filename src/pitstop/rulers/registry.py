@@ -8,10 +8,15 @@ from pitstop.core.config.nearest import nearest
 from pitstop.core.errors import UsageError
 from pitstop.rulers.concurrency import Concurrency
 from pitstop.rulers.decode import Decode
+from pitstop.rulers.long_input import LongInput
+from pitstop.rulers.mutual_load import MutualLoad
 from pitstop.rulers.prefill import Prefill
 from pitstop.rulers.ruler import Ruler
+from pitstop.rulers.speculation import Speculation
+from pitstop.rulers.thinking import Thinking
 
-_RULERS: dict[str, Ruler] = {ruler.name: ruler for ruler in (Decode(), Prefill(), Concurrency())}
+_ALL: tuple[Ruler, ...] = (Decode(), Prefill(), Concurrency(), LongInput(), Thinking(), Speculation(), MutualLoad())
+_RULERS = {ruler.name: ruler for ruler in _ALL}
 NAMES = tuple(_RULERS)
 
 

@@ -36,6 +36,7 @@ class Settings:
     prompt_order: Literal["rotate", "first"] = "rotate"  # run by run the next prompt of its case, or always the first
     depths: tuple[int, ...] = (8000, 32000)  # long-input, prompt tokens
     budgets: tuple[int | None, ...] = (None, 512, 768, 1024, 1536)  # thinking; None: no budget is sent
+    thinking_max_tokens: int = 2048  # of each answer of the thinking ruler, thought included
     system_prompt: str = ""  # the default system prompt whose effect the thinking ruler shows
     text: Path | None = None  # the user's own natural text; the shipped one when None
 
