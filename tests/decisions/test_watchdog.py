@@ -96,7 +96,8 @@ def test_what_cannot_be_asked_is_loud_once_and_never_a_strike(presence):
     state, steps = watch([look(Probe.CANNOT_ASK, presence=presence)] * 50)
     assert (restarts(steps), state.strikes) == ([], 0)
     assert {step.health for step in steps} == {Health.CANNOT_ASK}
-    assert [len(step.tell) for step in steps] == [1] + [0] * 49
+    assert [len(step.tell) for step in steps] == [1] + [0] * 11 + [1] + [0] * 37
+    assert "watched nothing for 60 minutes" in steps[12].tell[0]
 
 
 def test_a_server_that_says_too_many_requests_is_alive():
@@ -191,6 +192,8 @@ def test_under_a_lease_it_stands_down_and_forgets_the_strike_before_it():
     silent, leased = look(Probe.SILENT), look(Probe.NO_LISTENER, lease=Lease.HELD)
     _, steps = watch([silent, *[leased] * 50, silent])
     assert restarts(steps) == []
+    told = [text for step in steps for text in step.tell if "watched nothing" in text]
+    assert told == ["the watchdog has watched nothing for 60 minutes: standing down: the lease is held"]
 
 
 def test_a_restore_that_is_owed_is_finished():

@@ -104,6 +104,7 @@ class WatchPolicy:
     cooldown_s: float = 2700.0  # between two restarts; from the report of a watchdog that restarted every 45 minutes
     restarts_per_day: int = 4
     loop_boots: int = 3  # boots in a row without a token between them
+    idle_alert_s: float = 3600.0  # so long without anything to watch is worth a word
     restart: bool = True  # false: only look and tell
 
 
@@ -154,7 +155,7 @@ def decide(state: WatchState, look: Look, policy: WatchPolicy, now_s: float) -> 
     state = replace(state, restarted_at_s=tuple(at for at in state.restarted_at_s if 0 <= now_s - at < DAY_S))
     draft = _judged(state, look, policy, now_s)
     _act(draft, look, policy, now_s)
-    return _concluded(draft, look, now_s)
+    return _concluded(draft, look, policy, now_s)
 
 
 def restarted(state: WatchState, now_s: float) -> WatchState:
@@ -242,21 +243,32 @@ def _against(state: WatchState, look: Look, policy: WatchPolicy, now_s: float) -
     return None
 
 
-def _concluded(draft: _Draft, look: Look, now_s: float) -> tuple[WatchState, Step]:
+def _concluded(draft: _Draft, look: Look, policy: WatchPolicy, now_s: float) -> tuple[WatchState, Step]:
     """Tell what is new: a finding when it begins, and recovery when it has been bad."""
+    watched_at_s = _watched_at_s(draft, look, now_s)
+    if now_s - watched_at_s >= policy.idle_alert_s:
+        minutes = policy.idle_alert_s / 60
+        draft.holding["idle"] = f"the watchdog has watched nothing for {minutes:.0f} minutes: {draft.reason}"
     was = draft.state.health
     news = [text for key, text in draft.holding.items() if key not in draft.state.told]
     if was is not None and was is not draft.health and _is_bad(was) != _is_bad(draft.health):
-        news.append(f"{draft.health} again" if _is_bad(was) else f"{draft.health}: {draft.reason}")
-    watching = look.presence is not Presence.STOPPED and look.lease is Lease.NONE
+        healed = draft.health is Health.GENERATING
+        news.append("generating again" if healed else f"{draft.health}: {draft.reason}")
     state = replace(
         draft.state,
         health=draft.health,
         last_work=look.after or look.before or draft.state.last_work,
         told=tuple(draft.holding),
-        watched_at_s=now_s if watching else draft.state.watched_at_s,
+        watched_at_s=watched_at_s,
     )
     return state, Step(draft.health, draft.reason, draft.strike, draft.action, tuple(news))
+
+
+def _watched_at_s(draft: _Draft, look: Look, now_s: float) -> float:
+    """When it last could have seen a failure; a watchdog that stands down for ever looks like one that works."""
+    stopped = look.presence is Presence.STOPPED and look.probe is not Probe.TOKEN
+    blind = draft.health is Health.CANNOT_ASK or stopped or look.lease is not Lease.NONE
+    return draft.state.watched_at_s if blind and draft.state.watched_at_s is not None else now_s
 
 
 def _is_young(look: Look, policy: WatchPolicy, now_s: float) -> bool:

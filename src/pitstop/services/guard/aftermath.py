@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,11 +14,11 @@ from pitstop.core.home import Home
 from pitstop.core.units import format_size
 from pitstop.ledger.records import IncidentRecord
 from pitstop.ledger.store import Ledger
+from pitstop.services.evidence import kernel_lines
 from pitstop.services.guard.order import GuardReport
 from pitstop.services.notify import notify
 
 SIGNATURE = "guard-kill"
-_KERNEL_LINES = 200
 _ADVICE = "Give the engine less memory (see `pitstop plan`), or free what else the box holds; then start it again."
 
 
@@ -58,18 +57,6 @@ def incident_of(report: GuardReport, evidence: Path) -> IncidentRecord:
             "killed": report.killed,
         },
     )
-
-
-async def kernel_lines() -> list[str]:
-    """The kernel's last lines, as evidence; empty where this user may not read them."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "dmesg", "--time-format", "iso", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-        )
-        out, _ = await asyncio.wait_for(process.communicate(), 10.0)
-    except (OSError, TimeoutError):
-        return []
-    return out.decode("utf-8", "replace").splitlines()[-_KERNEL_LINES:]
 
 
 def _keep_kernel(folder: Path, lines: list[str]) -> str:

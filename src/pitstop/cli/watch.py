@@ -1,0 +1,164 @@
+"""`pitstop watch`: the watchdog."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
+
+if TYPE_CHECKING:
+    from pitstop.core.config.schema import Config
+    from pitstop.core.home import Home
+    from pitstop.decisions.watchdog import Step, WatchState
+    from pitstop.services.site import Site
+    from pitstop.services.watchdog.beat import Hands
+
+_RECOVER_S = 3600.0  # a restore boots production, which may take its whole boot timeout
+
+
+def register(app: typer.Typer) -> None:
+    app.command("watch")(watch)
+
+
+@guarded
+def watch(
+    engines: Annotated[
+        list[str] | None, typer.Argument(help="Engines to watch; without any, those in production.", show_default=False)
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="One look at each, then end: for timers.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look, decide and say; restart nothing.")] = False,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Ask engines for one generated token, again and again; restart what is broken, with evidence."""
+    import asyncio
+    from dataclasses import replace
+
+    from pitstop.services.watchdog.watch import policy_of
+
+    shell = Shell(json_output, config_file)
+    config, home = shell.config(), shell.home()
+    sites = _sites(config, home, engines or [])
+    policy = policy_of(config.watch)
+    if dry_run:
+        policy = replace(policy, restart=False)
+    hands = _hands(shell, config, home, dry_run=dry_run)
+    if once:
+        _once(shell, sites, policy, hands)
+    else:
+        asyncio.run(_for_good(shell, config, sites, policy, hands))
+
+
+def _sites(config: Config, home: Home, named: list[str]) -> list[Site]:
+    from pitstop.core.errors import UsageError
+    from pitstop.services.site import engine_named, site_of
+
+    names = named or list(config.watch.engines) or [name for name, one in config.engine.items() if one.production]
+    if not names:
+        raise UsageError(
+            "There is nothing to watch: no engine has `production = true`.", hint="Name an engine, or mark one."
+        )
+    return [site_of(name, engine_named(config, name)[1], home, os.environ) for name in dict.fromkeys(names)]
+
+
+def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
+    from pitstop.core.errors import PitstopError
+    from pitstop.ledger.records import IncidentRecord
+    from pitstop.ledger.store import Ledger
+    from pitstop.services.notify import notify
+    from pitstop.services.watchdog.beat import Hands
+
+    async def tell(title: str, body: str) -> None:
+        shell.note(f"{title}: {body}")
+        if not dry_run and (problem := await notify(config.host.notify, os.environ, title, body)):
+            shell.note(f"nobody could be notified: {problem}")
+
+    async def recover() -> str:
+        return "" if dry_run else await _recover()
+
+    def file(incident: IncidentRecord) -> None:
+        try:
+            with Ledger.open(os.environ.get(config.host.ledger_url_env) or home.ledger) as ledger:
+                ledger.add_incident(incident)
+        except PitstopError as error:
+            shell.note(f"the incident could not be filed: {error.message}")
+
+    return Hands(home, time.time, tell, recover, file, float(config.watch.deadline))
+
+
+async def _recover() -> str:
+    """Finish what is owed in a process of its own, so that a watchdog that is stopped meanwhile breaks nothing."""
+    import asyncio
+
+    # Without a configuration: the promise on disk is all that a recovery needs.
+    argv = [sys.executable, "-m", "pitstop", "trial", "recover"]
+    process = await asyncio.create_subprocess_exec(*argv, stdout=2, start_new_session=True)
+    try:
+        code = await asyncio.wait_for(process.wait(), _RECOVER_S)
+    except TimeoutError:
+        return "it took longer than an hour"
+    return "" if code == 0 else f"`pitstop trial recover` ended with {code}"
+
+
+def _once(shell: Shell, sites: list[Site], policy: Any, hands: Hands) -> None:
+    import asyncio
+
+    from pitstop.core.errors import ExitCode
+    from pitstop.decisions.watchdog import Health
+    from pitstop.services.watchdog.watch import watch_once
+
+    seen: list[dict[str, Any]] = []
+
+    def report(name: str, state: WatchState, step: Step) -> None:
+        seen.append(_shown(name, state, step))
+        shell.say(f"{name}: {step.health} ({step.reason}), strikes {state.strikes}")
+
+    steps = asyncio.run(watch_once(sites, policy, hands, report))
+    shell.document({"schema": "pitstop.watch", "version": 1, "engines": seen})
+    well = {Health.GENERATING, Health.LOADING, Health.BUSY, Health.SATURATED, Health.THROTTLED}
+    if len(steps) < len(sites) or any(step.health not in well for step in steps):
+        shell.finish(ExitCode.UNREACHABLE)
+
+
+def _shown(name: str, state: WatchState, step: Step) -> dict[str, Any]:
+    return {
+        "engine": name,
+        "health": str(step.health),
+        "reason": step.reason,
+        "strike": step.strike,
+        "strikes": state.strikes,
+        "action": str(step.action) if step.action else None,
+        "tell": list(step.tell),
+    }
+
+
+async def _for_good(shell: Shell, config: Config, sites: list[Site], policy: Any, hands: Hands) -> None:
+    import asyncio
+    import signal
+
+    from pitstop.services.watchdog.heartbeat import Heartbeat
+    from pitstop.services.watchdog.metrics import WatchMetrics
+    from pitstop.services.watchdog.watch import Rounds, watch
+
+    metrics = WatchMetrics()
+    if config.watch.metrics_listen:
+        metrics.serve(config.watch.metrics_listen)
+
+    def report(name: str, state: WatchState, step: Step) -> None:
+        metrics.record(name, state, step)
+        shell.document(_shown(name, state, step))
+        shell.note(f"{name}: {step.health} ({step.reason})" + (f", strike {state.strikes}" if step.strike else ""))
+
+    rounds = Rounds(float(config.watch.every), report, Heartbeat(os.environ))
+    task = asyncio.create_task(watch(sites, policy, hands, rounds))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        shell.note("the watchdog was stopped")
