@@ -44,16 +44,10 @@ async def redirecting(_request, wire):
     await wire.reply(307, b"", extra="location: http://127.0.0.1:1/\r\n")
 
 
-FAILURES = [
-    failing(500), failing(502), failing(503), failing(529), cut_at_once, cut_in_the_head, no_http, cut_in_the_body, silent,
-    redirecting,
-]  # fmt: skip
-STREAM_FAILURES = [
-    streaming(ERROR),
-    cut_before_the_first_event,
-    empty_stream,
-    streaming(b'data: {"object":"error"}\n\n'),
-]
+STATUSES = [failing(status) for status in (500, 502, 503, 529)]
+FAILURES = [*STATUSES, cut_at_once, cut_in_the_head, no_http, cut_in_the_body, silent, redirecting]
+OLD_ERROR = streaming(b'data: {"object":"error"}\n\n')
+STREAM_FAILURES = [streaming(ERROR), OLD_ERROR, cut_before_the_first_event, empty_stream]
 
 
 @pytest.mark.parametrize("stream", [False, True])

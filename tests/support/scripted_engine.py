@@ -71,6 +71,7 @@ class ScriptedEngine:
     left: int = 0  # connections that the other side closed while a script ran
     port: int = 0
     _server: asyncio.Server | None = None
+    _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     @property
     def base_url(self) -> str:
@@ -81,18 +82,26 @@ class ScriptedEngine:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Refuse connections from now on."""
+        """Go down: refuse connections, cut those that are there."""
         if self._server is not None:
             self._server.close()
             self._server = None
+        for writer in list(self._writers):
+            writer.transport.abort()
+        while self._writers:  # noqa: ASYNC110 - until every connection's task has ended
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            while True:
-                request = await _read(reader)
-                self.seen.append(request)
-                await self._run(request, reader, writer)
-        writer.close()
+        self._writers.add(writer)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                while True:
+                    request = await _read(reader)
+                    self.seen.append(request)
+                    await self._run(request, reader, writer)
+        finally:
+            writer.close()
+            self._writers.discard(writer)
 
     async def _run(self, request: Seen, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         wire = Wire(writer, asyncio.Event())
@@ -100,7 +109,7 @@ class ScriptedEngine:
         watch = asyncio.ensure_future(reader.read(1))  # nothing may come before the answer but the end
         try:
             await asyncio.wait((script, watch), return_when=asyncio.FIRST_COMPLETED)
-            if not script.done():
+            if not script.done() or isinstance(script.exception(), ConnectionError):
                 self.left += 1
                 wire.gone.set()
                 raise ConnectionResetError

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 
 from aiohttp import web
+from aiohttp.http import StreamWriter
 from multidict import CIMultiDict
 
 from pitstop.gateway import replies
 from pitstop.gateway.apis import Api
 from pitstop.gateway.replies import Refusal
 
-# How much may wait for a client that reads slowly before the engine is no longer read from. aiohttp's own limit for one
-# write; the kernel's socket buffers come on top.
 _WAITING = b": waiting for the model\n\n"
 
 
 class ClientSide:
     """One reply. `begun` means that its head has gone out; `named` that an engine's has."""
 
-    def __init__(self, request: web.BaseRequest, api: Api | None, request_id: str) -> None:
+    def __init__(self, request: web.BaseRequest, api: Api | None, request_id: str, patience_s: float) -> None:
         self._request = request
         self._api = api
         self._request_id = request_id
+        self._patience_s = patience_s
         self._out: web.StreamResponse | None = None
         self.named = False
 
@@ -43,14 +43,27 @@ class ClientSide:
         await self.write(_WAITING)
 
     async def write(self, data: bytes) -> None:
-        """Hand on; returns when there is room for more. ConnectionError when the client has gone."""
+        """Hand on; returns when there is room for more. ConnectionError when the client has gone or takes nothing."""
         assert self._out is not None, "a reply is begun before it is written"
-        await self._out.write(data)
+        writer = self._request.writer
+        assert isinstance(writer, StreamWriter)
+        await writer.write(data, drain=False)
+        # Beyond 64 KiB that wait for the client (asyncio's mark) nothing more is read from the engine.
+        if self._request.protocol.writing_paused:
+            await self._taken(writer)
 
     @property
     def is_slow(self) -> bool:
-        """Whether what was written has not been taken yet."""
+        """Whether much of what was written has not been taken yet."""
         return self._request.protocol.writing_paused
+
+    async def _taken(self, writer: StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await writer.drain()
+        except TimeoutError as error:
+            self.abort()
+            raise ConnectionResetError("the client took nothing for too long") from error
 
     async def whole(self, status: int, body: bytes, headers: CIMultiDict[str]) -> web.StreamResponse:
         """A reply in one piece; as an error event where a stream has begun."""
@@ -84,12 +97,10 @@ class ClientSide:
         await self._out.write_eof()
         return self._out
 
-    async def abort(self) -> None:
+    def abort(self) -> None:
         """Cut the connection of a client that takes nothing any more."""
-        transport = self._request.transport
-        if transport is not None:
-            transport.abort()
-        await asyncio.sleep(0)
+        if self._request.transport is not None:
+            self._request.transport.abort()
 
     async def _prepare(self, status: int, headers: CIMultiDict[str]) -> None:
         headers["x-request-id"] = self._request_id

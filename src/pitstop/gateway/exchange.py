@@ -215,15 +215,12 @@ class Exchange:
         account = self._account
         try:
             await self._client.begin(upstream.status, self._headers(name, route, upstream))
-            ended = await relay.run(ready, route.stall_deadline, self._rules.gateway.client_stall_deadline)
+            ended = await relay.run(ready, route.stall_deadline)
         finally:
             account.usage = watch.usage
             if relay.first_token_at_s is not None:
                 account.ttft_s = relay.first_token_at_s - self._begun_s
             self._judge_budget()
-        if ended is Ended.CLIENT_STALLED:
-            await self._client.abort()
-            raise ConnectionResetError("the client took nothing for too long")
         if ended is Ended.PROPERLY:
             account.outcome = Outcome.ENGINE_FAILED if watch.error_seen else Outcome.OK
             return await self._client.end(), not watch.error_seen

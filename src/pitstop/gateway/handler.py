@@ -35,7 +35,7 @@ async def handle(front: Front, request: web.BaseRequest) -> web.StreamResponse:
     path = request.raw_path.partition("?")[0]
     api = BY_PATH.get(path)
     account.api = api.value if api else ""
-    client = ClientSide(request, api, account.request_id)
+    client = ClientSide(request, api, account.request_id, front.rules.gateway.client_stall_deadline)
     try:
         if path == MODELS_PATH:
             return await _models(front, request, account)

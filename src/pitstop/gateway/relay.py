@@ -19,7 +19,6 @@ class Ended(Enum):
     PROPERLY = "properly"
     TORN = "torn"  # the engine's connection broke, or the stream stopped without its end
     STALLED = "stalled"
-    CLIENT_STALLED = "client-stalled"
 
 
 class _Broken(Exception):
@@ -33,7 +32,6 @@ class Relay:
         self._content = reply.content
         self._watch = watch
         self._client = client
-        self._writing = False
         self.first_token_at_s: float | None = None  # of time.perf_counter: uvloop's own clock ticks in milliseconds
 
     async def prelude(self) -> bytes:
@@ -53,28 +51,26 @@ class Relay:
             if ready or self._watch.started:
                 return ready
 
-    async def run(self, ready: bytes, stall_s: float, client_stall_s: float) -> Ended:
+    async def run(self, ready: bytes, stall_s: float) -> Ended:
         """Hand on until the end. ConnectionError and CancelledError when the client has gone."""
         try:
             async with asyncio.timeout(stall_s) as scope:
-                await self._hand_on(ready, scope, stall_s, client_stall_s)
+                await self._hand_on(ready, scope, stall_s)
         except TimeoutError:
-            return Ended.CLIENT_STALLED if self._writing else Ended.STALLED
+            return Ended.STALLED
         except _Broken:
             return Ended.TORN
         return await self._finish()
 
-    async def _hand_on(self, ready: bytes, scope: asyncio.Timeout, stall_s: float, client_stall_s: float) -> None:
+    async def _hand_on(self, ready: bytes, scope: asyncio.Timeout, stall_s: float) -> None:
         loop = asyncio.get_running_loop()
         armed_s = loop.time()
         while True:
-            if ready and self._client.is_slow:
-                scope.reschedule(loop.time() + client_stall_s)
-                armed_s = 0.0
             if ready:
-                self._writing = True
+                if self._client.is_slow:  # then it is not the engine that is waited for
+                    scope.reschedule(None)
+                    armed_s = 0.0
                 await self._client.write(ready)
-                self._writing = False
             now_s = loop.time()
             if now_s - armed_s > _REARM_EVERY_S:
                 armed_s = now_s
