@@ -48,7 +48,7 @@ def spec_of(*how: str, engine: str = "tiny", **more) -> LaunchSpec:
 
 @pytest.fixture
 async def bench(tmp_path):
-    made = Bench(Home(tmp_path / "home").prepared(), spec_of(), spec_of("variant"), spec_of("die=7"))
+    made = Bench(Home(tmp_path / "home").prepared(), spec_of(), spec_of("variant"), spec_of("die=7"), spec_of("mute"))
     async with cleaned(made) as bench:
         yield bench
 

@@ -63,7 +63,8 @@ def planned(overrides=None, **more):
 async def bench(tmp_path):
     docker_engine.ensure()
     docker("rm", "--force", "--volumes", NAME)
-    made = Bench(Home(tmp_path / "home").prepared(), planned(), planned({"HOW": "variant"}), planned({"HOW": "die=7"}))
+    specs = [planned(knobs) for knobs in ({}, {"HOW": "variant"}, {"HOW": "die=7"}, {"HOW": "mute"})]
+    made = Bench(Home(tmp_path / "home").prepared(), *specs)
     async with cleaned(made) as bench:
         yield bench
     left = docker("ps", "--all", "--quiet", "--filter", f"name={NAME}").split()

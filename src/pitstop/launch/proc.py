@@ -68,15 +68,19 @@ def environment(pid: int) -> dict[str, str] | None:
     return {os.fsdecode(key): os.fsdecode(value) for key, _, value in pairs}
 
 
-def command(pid: int) -> str:
-    """What a person would recognise `pid` by: its command line, shortened, with what looks secret left out."""
+def arguments(pid: int) -> list[str]:
+    """Its command line, word by word; empty when there is none or it may not be read."""
     try:
         raw = (PROC / str(pid) / "cmdline").read_bytes()
     except OSError:
-        raw = b""
-    words = [os.fsdecode(word) for word in raw.split(b"\0") if word]
+        return []
+    return [os.fsdecode(word) for word in raw.split(b"\0") if word]
+
+
+def command(pid: int) -> str:
+    """What a person would recognise `pid` by: its command line, shortened, with what looks secret left out."""
     process = read(pid)
-    text = " ".join(redacted(words)) or (process.name if process else "?")
+    text = " ".join(redacted(arguments(pid))) or (process.name if process else "?")
     return text if len(text) <= _MAX_COMMAND else text[: _MAX_COMMAND - 1] + "…"
 
 

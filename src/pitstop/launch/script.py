@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,14 +17,17 @@ from pitstop.launch import command, container, environment, known, logfile, proc
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container import POLICIES_THAT_REVIVE, Container
 from pitstop.launch.containers import container_log, end, engine_of, image_digest, version_inside
-from pitstop.launch.launcher import NOT_SET, LaunchSpec, Running
+from pitstop.launch.launcher import NOT_SET, OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
+from pitstop.launch.mark import Mark
 from pitstop.launch.process import ProcessLauncher
 from pitstop.launch.tree import Root
 
 _APPEARS_WITHIN_S = 180.0  # a script may create a container from a large image first
 _AFTER_ITS_END_S = 15.0  # once the script has ended, what it started should be there
-_POLL_S = 0.2
+_POLL_S = 0.1
+_MISSES = 5  # a program in the middle of becoming another one is out of sight for a moment
+_SETTLED_S = 2.0  # a shell has become the engine by then
 
 
 class ScriptLauncher:
@@ -80,11 +84,10 @@ class ScriptLauncher:
             return f"{', '.join(unset)} is not set in the environment, so its script would start it without."
         if missing := environment.missing_program(spec):
             return missing
-        found = await self._container(spec)
         running = await self.inspect(spec)
-        if found is None or running is None or running.fingerprint == spec.fingerprint:
+        if running is None or running.fingerprint == spec.fingerprint:
             return ""
-        return f"the running container {spec.name} is not what its script was seen to start ({running.fingerprint})."
+        return f"what runs ({_where(running)}) is not what its script was seen to start ({running.fingerprint})."
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         return spec
@@ -99,7 +102,8 @@ class ScriptLauncher:
         found = await self._container(spec)
         if found is not None:
             return None if found.state.running else found.state.exit_code
-        return await self._process.exit_state(spec)
+        state = await self._process.exit_state(spec)
+        return state or None  # a script that ended well says nothing about the engine that it left behind
 
     async def version(self, spec: LaunchSpec) -> str | None:
         if spec.name:
@@ -117,19 +121,30 @@ class ScriptLauncher:
     async def _appeared(self, spec: LaunchSpec) -> Running:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _APPEARS_WITHIN_S
-        ended = False
+        misses = 0
         while True:
-            running = await self.inspect(spec)
             state = await self._process.exit_state(spec)
             if state not in (None, 0):
                 raise await self._failed(spec, f"ended with exit code {state}")
-            if running is not None:
+            if (running := await self.inspect(spec)) is not None:
                 return running
-            if state == 0 and not ended:
-                ended, deadline = True, loop.time() + _AFTER_ITS_END_S
+            if state == 0:
+                deadline = min(deadline, loop.time() + _AFTER_ITS_END_S)
+                misses = misses + 1 if await self._has_died(spec) else 0
+                if misses >= _MISSES:
+                    raise await self._failed(spec, "brought up an engine that died at once")
             if loop.time() > deadline:
                 raise await self._failed(spec, "did not bring up an engine")
             await asyncio.sleep(_POLL_S)
+
+    async def _has_died(self, spec: LaunchSpec) -> bool:
+        """Whether what the script brought up is there to see, and down."""
+        if spec.name:
+            found = await self._container(spec)
+            return found is not None and found.state.status in ("exited", "dead")
+        if name := spec.options.get("pidfile"):
+            return await asyncio.to_thread((Path(spec.cwd or ".") / name).exists)
+        return True  # nothing with the mark is left, and nothing else was named to look for
 
     async def _failed(self, spec: LaunchSpec, what: str) -> EngineFailed:
         lines = "\n".join(f"  {line}" for line in await self.log_tail(spec))
@@ -168,11 +183,28 @@ class ScriptLauncher:
         process = proc.read(roots[0].pid)
         if process is None or process.is_dead:
             return None
-        seen = known.digest(proc.command(process.pid))
-        fingerprint = known.fingerprint(self._home, spec, seen, sources(spec))
         return Running(
-            engine=spec.engine, fingerprint=fingerprint, started_at=proc.started_at(process), pid=process.pid
+            engine=spec.engine,
+            fingerprint=self._fingerprint(spec, process),
+            started_at=proc.started_at(process),
+            pid=process.pid,
         )
+
+    def _fingerprint(self, spec: LaunchSpec, process: proc.Process) -> str:
+        """By its command line, and by the turned knobs that its environment holds.
+
+        A process that is only just there may still be the shell that becomes the engine: then only its mark counts.
+        """
+        environ = proc.environment(process.pid) or {}
+        mark, noted = Mark.read(environ), record.read(self._home, spec.engine)
+        ordered = noted.spec if mark and noted and noted.spec.fingerprint == mark.fingerprint else spec
+        turned = [f"{key}={environ.get(key)}" for key in sorted(ordered.env) if ordered.overrides and key in environ]
+        seen = known.digest(*proc.arguments(process.pid), *turned)
+        if time.time() - proc.started_s(process) < _SETTLED_S:
+            if mark is None and not environ and noted is not None:  # in the middle of becoming another program
+                return noted.spec.fingerprint
+            return mark.fingerprint if mark else OBSERVED + seen
+        return known.fingerprint(self._home, ordered, seen, sources(spec))
 
     def _pidfile_roots(self, spec: LaunchSpec) -> list[Root]:
         """The process that the pidfile names, unless the number was given away after the file was written."""

@@ -85,7 +85,7 @@ class SystemdLauncher:
         unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
         if unset:
             return f"{', '.join(unset)} is not set in the environment, so the unit would start without."
-        return unit.why_not(await self._unit(spec))
+        return unit.why_not(await self._unit(spec), spec.env)
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         return spec

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from pitstop.launch import known
 
@@ -63,8 +64,8 @@ def parse(text: str) -> Unit:
     )
 
 
-def why_not(unit: Unit) -> str:
-    """Why a unit could not be stopped and brought back as it is, in a sentence, or ""."""
+def why_not(unit: Unit, env: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Why a unit could not be stopped and brought back as it is with `env` set, in a sentence, or ""."""
     if not unit.is_loaded:
         return f"there is no such unit that could be started ({unit.load or 'unknown'})."
     if unit.transient:
@@ -75,6 +76,9 @@ def why_not(unit: Unit) -> str:
         )
     if unit.triggered_by:
         return f"{', '.join(unit.triggered_by)} would start it again in the middle of a test; stop that first."
+    unset = [key for key, value in env.items() if f"{key}={value}" not in unit.environment]
+    if unset and unit.is_up:
+        return f"it runs without {', '.join(unset)} as configured, so another engine would come back."
     return ""
 
 
