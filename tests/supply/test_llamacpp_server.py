@@ -55,17 +55,30 @@ def test_a_port_in_use_gets_a_sentence_and_code_3(tmp_path) -> None:
         assert (said.returncode, port in said.stderr) == (3, True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly_even_while_it_loads(number: signal.Signals) -> None:
+def started(until: str) -> subprocess.Popen[str]:
     engine = subprocess.Popen(
         [*SERVER, "--model", str(model_file()), "--port", str(free_port())], stderr=subprocess.PIPE, text=True
     )
     assert engine.stderr is not None
-    first = engine.stderr.readline()  # it has begun, and is far from ready
+    while until not in engine.stderr.readline():
+        assert engine.poll() is None
+    return engine
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly(number: signal.Signals) -> None:
+    engine = started("serving smollm2 on")
     engine.send_signal(number)
     _, rest = engine.communicate(timeout=60)
-    assert engine.returncode == 0
-    assert f"stopped by {number.name}" in first + rest
+    assert (engine.returncode, f"stopped by {number.name}" in rest) == (0, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_while_it_loads_without_waiting_for_the_model(number: signal.Signals) -> None:
+    engine = started("loading model '")
+    engine.send_signal(number)
+    _, rest = engine.communicate(timeout=60)
+    assert (engine.returncode, "model loaded" in rest) == (-number, False)
 
 
 async def test_the_key_comes_from_the_environment_and_is_wanted(tmp_path) -> None:

@@ -11,12 +11,12 @@ import argparse
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
+ENDING = (signal.SIGTERM, signal.SIGINT)
 USAGE, FAILED = 2, 3  # exit codes: an argument to change; the engine did not start
 # Speculation that needs no draft model. What each brings is in docs/engines.md.
 SPECULATION = {
@@ -30,17 +30,22 @@ SPECULATION = {
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Serve until a signal comes. Exits 0 after SIGTERM or SIGINT, 2 for a bad argument, 3 when it cannot start."""
+    """Serve until a signal comes. Exits 0 after SIGTERM or SIGINT, 2 for a bad argument, 3 when it cannot start.
+
+    While the model loads a signal kills it outright: the extension holds the interpreter, and nothing is to be saved.
+    """
     options = _parser().parse_args(argv)
     if not Path(options.model).is_file():
         _give_up(USAGE, f"--model {options.model} is no file.")
     if options.api_key_env and not os.environ.get(options.api_key_env):
         _give_up(USAGE, f"--api-key-env {options.api_key_env}: that variable is not set.")
-    stopped = _stop_on_signal()
+    for number in ENDING:
+        signal.signal(number, signal.SIG_DFL)
     server = _started(options)
+    signals = _signals()
     _say(f"serving {options.alias} on {server.listening_address}")
-    stopped.join()
-    os._exit(0)
+    _say(f"stopped by {signal.Signals(os.read(signals, 1)[0]).name}")
+    os._exit(0)  # destructors wait for running requests; the kernel takes sockets and memory back at once
 
 
 def _started(options: argparse.Namespace) -> Any:
@@ -54,23 +59,17 @@ def _started(options: argparse.Namespace) -> Any:
         _give_up(FAILED, f"llama.cpp did not start: {error}")
 
 
-def _stop_on_signal() -> threading.Thread:
-    """A thread that ends the process at SIGTERM or SIGINT, even while a model is loading.
+def _signals() -> int:
+    """A descriptor from which the numbers of signals can be read.
 
-    The signals are blocked before any other thread exists, so that this one gets them. No destructors: they wait for
-    running requests, while the kernel takes sockets and memory back at once.
+    The kernel may hand a signal to any of the engine's threads; that would not wake a call that waits in this one.
     """
-    ending = {signal.SIGTERM, signal.SIGINT}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ending)
-
-    def wait() -> None:
-        caught = signal.sigwait(ending)
-        _say(f"stopped by {signal.Signals(caught).name}")
-        os._exit(0)
-
-    watcher = threading.Thread(target=wait, name="stop on signal", daemon=True)
-    watcher.start()
-    return watcher
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    for number in ENDING:
+        signal.signal(number, lambda *_: None)
+    return reading
 
 
 def parameters(xllamacpp: Any, options: argparse.Namespace) -> Any:
