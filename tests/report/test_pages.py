@@ -19,7 +19,7 @@ _SVG = re.compile(r"<svg .*?</svg>", re.DOTALL)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=70, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(document=documents)
 def test_any_document_becomes_a_well_formed_page_of_known_elements_only(document: RunDocument | TrialDocument) -> None:
     html = exports.html(document)
@@ -30,7 +30,7 @@ def test_any_document_becomes_a_well_formed_page_of_known_elements_only(document
         read_svg(svg)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(document=documents)
 def test_any_document_becomes_text_markdown_and_csv_without_control_characters(
     document: RunDocument | TrialDocument,

@@ -70,6 +70,35 @@ def figures(speed: float = 1.0, runs: int = 5, seed: int = 1) -> list[Figure]:
     return result
 
 
+_BUDGETS = {
+    "no-budget": (3, 7, 0, 31.0),
+    "budget512": (9, 1, 0, 11.8),
+    "budget768": (7, 3, 0, 15.2),
+    "budget1536": (1, 9, 0, 25.7),
+}
+
+
+def thinking_figures() -> list[Figure]:
+    """A budget sweep as the second report had it, 768 recommended."""
+    result = []
+    for case, (finished, cut_off, empty, time_s) in _BUDGETS.items():
+        for metric, count in (("finished_share", finished), ("cut_off_share", cut_off), ("empty_share", empty)):
+            detail = {"count": count, "of": 10}
+            result.append(figure("thinking", case, metric, "fraction", (count / 10,), detail=detail))
+        times = tuple(time_s * (0.9 + 0.02 * step) for step in range(10))
+        result.append(figure("thinking", case, "e2e_s", "s", times))
+        result.append(figure("thinking", case, "completion_tok", "tok", (1480.0,)))
+    advice = {"why": "7 of 10 answers finished in the language of the question", "send_a_budget": True}
+    result.append(figure("thinking", "budgets", "recommended_budget_tok", "tok", (768.0,), detail=advice))
+    return result
+
+
+def mutual_figures() -> list[Figure]:
+    """What each of two models keeps while the other works."""
+    told = {"qwen (c8)": (0.41, 0.40, 0.43), "nemotron (c8)": (0.51, 0.50, 0.52)}
+    return [figure("mutual-load", case, "retention", "fraction", shares) for case, shares in told.items()]
+
+
 def requests(failed: bool = True) -> list[RequestRecord]:
     good = RequestRecord(
         ruler="decode",

@@ -11,12 +11,14 @@ from typing import Any
 from markupsafe import Markup
 
 from pitstop.core.documents import Figure, RunDocument, Status
+from pitstop.report.budgets import RULER, trades
 from pitstop.report.labels import metric_title, row_label
 from pitstop.report.numbers import finite
 from pitstop.report.plots.bars import Bar, share_bars
 from pitstop.report.plots.curves import Curve, curves
 from pitstop.report.plots.dots import DotRow, dot_rows
 from pitstop.report.plots.frame import Size
+from pitstop.report.plots.frontier import frontier
 from pitstop.report.plots.scale import plottable
 from pitstop.report.sheet import Plot
 
@@ -59,6 +61,8 @@ def drawn_twice(title: str, caption: str, draw: Callable[[Size], Markup], *, hal
 
 
 def _shown(key: Key) -> bool:
+    if key[0] == RULER:
+        return key[1] in ("finished_share", "e2e_s")
     return key[1] not in _EXPLAINING and (key[1] not in _SPECULATION or key[0] == "speculation")
 
 
@@ -73,6 +77,8 @@ def _plot(key: Key, arms: Sequence[Arm], settings: Mapping[str, Any]) -> Plot | 
         return _stepped(key, chosen, "prompt tokens", r"pp(\d+)", None)
     if metric == "retention":
         return _retained(chosen)
+    if ruler == RULER and len(arms) == 1 and metric == "finished_share":
+        return _traded(arms[0])
     return _dotted(key, chosen, settings)
 
 
@@ -82,7 +88,12 @@ def _dotted(key: Key, arms: Sequence[Arm], settings: Mapping[str, Any]) -> Plot:
     title = f"{name} by condition" if key[0] == "decode" else name if key[0] == name else f"{key[0]}: {name}"
     unit = next((figure.unit for arm in arms for figure in arm.figures), "")
     caption = _DOTS + (_BOUNDS if any(row.bounds for row in rows) else "")
-    return drawn_twice(title, caption, lambda size: dot_rows(title, unit, rows, size))
+    return drawn_twice(title, caption, lambda size: dot_rows(title, unit, rows, size), half=_short(rows))
+
+
+def _short(rows: Sequence[DotRow]) -> bool:
+    """Whether half the page is enough: few rows with short names."""
+    return len(rows) < 8 and all(len(row.label) < 14 and not row.heading for row in rows)
 
 
 def _dot_rows(arms: Sequence[Arm], settings: Mapping[str, Any]) -> Iterator[DotRow]:
@@ -141,6 +152,13 @@ def _knee(arms: Sequence[Arm]) -> int | None:
     return knees.pop() if len(knees) == 1 and len(arms) == 1 else None
 
 
+def _traded(arm: Arm) -> Plot | None:
+    points = trades(arm.figures)
+    title = "thinking budgets"
+    caption = "Each point is a budget; the line joins those that no other beats. The large one is recommended."
+    return drawn_twice(title, caption, lambda size: frontier(title, points, size), half=True) if points else None
+
+
 def _retained(arms: Sequence[Arm]) -> Plot:
     rows = [
         Bar(
@@ -155,7 +173,7 @@ def _retained(arms: Sequence[Arm]) -> Plot:
     ][:_MOST_ROWS]
     title, axis = "kept while the other model works", "share of its own throughput alone"
     caption = "100 % is what the model does alone. Dots are samples."
-    return drawn_twice(title, caption, lambda size: share_bars(title, axis, rows, size))
+    return drawn_twice(title, caption, lambda size: share_bars(title, axis, rows, size), half=len(rows) < 8)
 
 
 def _quotable(figure: Figure) -> bool:

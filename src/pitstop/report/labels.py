@@ -20,6 +20,7 @@ _TITLES = {
     "acceptance_length": "tokens per step",
     "retention": "kept under load",
     "knee_streams": "knee",
+    "recommended_budget_tok": "recommended budget",
 }
 
 

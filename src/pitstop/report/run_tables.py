@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pitstop.core.documents import EngineIdentity, Figure, Notice, RequestRecord, RunDocument, Status
+from pitstop.report.budgets import budget_table, is_of_a_budget
 from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
 from pitstop.report.labels import metric_title, row_label
@@ -47,11 +48,15 @@ def run_tables(run: RunDocument) -> list[Table]:
 
 
 def figure_tables(run: RunDocument) -> Iterator[Table]:
-    """One table per ruler, in the order in which they were measured."""
+    """One table per ruler, in the order in which they were measured; thinking budgets have one of their own."""
     for ruler, figures in by_ruler(run.figures).items():
-        notes = dict.fromkeys(note for figure in figures for note in _notes(figure))
-        rows = tuple(_figure_row(figure, run.settings) for figure in figures)
-        yield Table(ruler, _FIGURE_COLUMNS, rows, (*notes, _sources(figures)))
+        if any(map(is_of_a_budget, figures)):
+            yield budget_table(figures)
+        listed = [figure for figure in figures if not is_of_a_budget(figure)]
+        if listed:
+            notes = dict.fromkeys(note for figure in listed for note in _notes(figure))
+            rows = tuple(_figure_row(figure, run.settings) for figure in listed)
+            yield Table(ruler, _FIGURE_COLUMNS, rows, (*notes, _sources(listed)))
 
 
 def by_ruler(figures: Iterable[Figure]) -> dict[str, list[Figure]]:
