@@ -154,6 +154,12 @@ def test_results_of_another_tool_are_compared_with_their_own_kind(tmp_path, one,
     assert {record.verdict for record in found.verdicts} == {Verdict.UNDECIDED}
 
 
+def test_another_tools_run_is_not_compared_with_its_copy(tmp_path):
+    pair = [read(kept(tmp_path, name, vllm(300.0))) for name in ("a.json", "b.json")]
+    with pytest.raises(UsageError, match="are the same run"):
+        compare(*pair, minimum_effect=0.03, noise=unknown)
+
+
 def test_two_tools_mean_two_things_by_a_word(tmp_path):
     pair = [read(kept(tmp_path, "a.json", benchy(80.0))), read(kept(tmp_path, "b.json", vllm(300.0)))]
     with pytest.raises(UsageError, match="other definitions: one was measured by llama-benchy, the other by vllm"):

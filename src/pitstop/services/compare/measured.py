@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ def read(path: Path) -> Measured:
         return Measured(
             name=str(path), tool=reading.tool, model=reading.model, facts=reading.facts, lengths=reading.lengths,
             figures={(one.ruler, one.case, one.metric): one for one in reading.figures},
+            run_id=hashlib.sha256(content).hexdigest(),
         )  # fmt: skip
     document = read_document(content, str(path))
     if not isinstance(document, RunDocument):
