@@ -303,3 +303,19 @@ def test_a_key_that_the_server_repeats_is_blotted_out() -> None:
     raw = exchange(*TEXT, (0.3, {"error": {"message": "key sk-123 is out of credit"}}), (0.3, DONE))
     found = account_of(raw, model="m", secret="sk-123")
     assert "sk-123" not in repr(found.record) + repr(found.refusal)
+
+
+def test_thoughts_that_a_server_keeps_to_itself_are_no_speed() -> None:
+    chunks = [(5 + 0.1 * n, said("tok ")) for n in range(20)]
+    usage = total(420, completion_tokens_details={"reasoning_tokens": 400})
+    found = account(*chunks, (7.0, said(finish="length")), (7.0, usage), (7.0, DONE))
+    assert found.decode.value == pytest.approx(10.0)
+    assert any(anomaly.startswith("hidden-reasoning: 400") for anomaly in found.record.anomalies)
+    assert not any(anomaly.startswith("usage-implausible") for anomaly in found.record.anomalies)
+
+
+def test_hidden_thoughts_are_part_of_the_first_event_where_the_server_counts_along() -> None:
+    chunks = [(5 + 0.1 * n, counted(said("tok "), 401 + n)) for n in range(20)]
+    found = account(*chunks, (7.0, STOP), (7.0, total(420)), (7.0, DONE))
+    assert (found.decode.exact, found.record.first_event_tokens) == (True, 401)
+    assert found.decode.value == pytest.approx(10.0)

@@ -66,6 +66,13 @@ async def test_what_a_server_refuses_is_learnt_once(
     assert len(server.requests) - before == tries + 1
 
 
+async def test_a_refusal_that_is_about_something_else_teaches_nothing(server: PacedServer) -> None:
+    asking = client(server)
+    with pytest.raises(RequestRefused):
+        await asking.stream(request(status=418))
+    assert asking.agreement == Agreement()
+
+
 async def test_an_unknown_model_lists_those_there_are(server: PacedServer) -> None:
     with pytest.raises(RequestRefused) as caught:
         await ChatClient(Endpoint(server.base_url, "pacd")).stream(request())

@@ -13,14 +13,16 @@ import msgspec
 
 from pitstop.client.decode import Decode, Ending, TokenEvent, decode_of
 from pitstop.client.dialect import FAILED_FINISHES, Usage
+from pitstop.client.doubts import decode_doubts, usage_doubts
 from pitstop.client.exchange import Exchange, Fault
 from pitstop.client.refusal import Failure, Refusal, refusal_in_stream, refusal_of, without_secret
 from pitstop.client.tally import Tally, tally_of
 from pitstop.core.documents import RequestRecord
 
-TEXT_SLACK_TOK = (
     16  # tokens beyond one a byte that markup may explain; more than that, the usage is not about this text
 )
+
+LENGTH_FINISHES = frozenset({"length", "max_tokens", "model_length"})
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,15 @@ def account_of(
     refusal = without_secret(_refusal(raw, tally, model), secret)
     usage, source = tally.usage()
     events = tally.token_events(usage.completion_tokens)
-    ending = Ending(by_length=tally.finish == "length", textless=tally.finish_textless)
+    hidden = (usage.reasoning_tokens or 0) if not tally.reasoning else 0
+    ending = Ending(by_length=tally.finish in LENGTH_FINISHES, textless=tally.finish_textless, hidden_tok=hidden)
     decode = Decode(reason="the request failed") if refusal else decode_of(events, usage.completion_tokens, ending)
-    anomalies = (*tally.anomalies(), *_doubts(tally, usage, events, decode, max_tokens))
+    text_bytes = sum(event.text_bytes for event in events)
+    anomalies = (
+        *tally.anomalies(),
+        *usage_doubts(usage, max_tokens=max_tokens, text_bytes=text_bytes, events=len(events), hidden_tok=hidden),
+        *decode_doubts(decode, counted=bool(tally.counted_by)),
+    )
     record = RequestRecord(
         ruler=ruler,
         case=case,
@@ -83,7 +91,7 @@ def account_of(
         tokens_source=f"{source}+{tally.counted_by}" if decode.exact and tally.counted_by else source,
         decode_tok_s=decode.value,
         finish_reason=tally.finish,
-        text_bytes=sum(event.text_bytes for event in events),
+        text_bytes=text_bytes,
         first_event_bytes=events[0].text_bytes if events else 0,
         anomalies=tuple(dict.fromkeys(anomalies)),
     )
@@ -136,28 +144,3 @@ def _incomplete(tally: Tally) -> Refusal | None:
     if not tally.done and tally.finish is None:
         return Refusal(Failure.ENDED_EARLY, "the stream ended without a finish reason and without [DONE]")
     return None
-
-
-def _doubts(
-    tally: Tally, usage: Usage, events: Sequence[TokenEvent], decode: Decode, max_tokens: int | None
-) -> list[str]:
-    """What disagrees, with the numbers; a figure over this reply is not to be called verified."""
-    tokens, text_bytes = usage.completion_tokens, sum(event.text_bytes for event in events)
-    found = []
-    if tokens is not None and max_tokens is not None and tokens > max_tokens:
-        found.append(f"usage-implausible: {tokens} tokens, at most {max_tokens} asked for")
-    if tokens is not None and tokens > text_bytes + TEXT_SLACK_TOK and text_bytes:
-        found.append(f"usage-implausible: {tokens} tokens in {text_bytes} bytes of text")
-    if tokens is not None and len(events) > max(tokens, 1):
-        found.append(f"events-exceed-tokens: {len(events)} events, {tokens} tokens")
-    if usage.reasoning_tokens is not None and tokens is not None and usage.reasoning_tokens > tokens:
-        found.append(f"reasoning-exceeds-completion: {usage.reasoning_tokens} of {tokens} tokens")
-    if None not in (usage.total_tokens, usage.prompt_tokens, tokens) and usage.total_tokens != (
-        (usage.prompt_tokens or 0) + (tokens or 0)
-    ):
-        found.append(f"usage-total-disagrees: {usage.prompt_tokens} + {tokens} is not {usage.total_tokens}")
-    if tally.counted_by and decode.value is not None and not decode.exact:
-        found.append("per-event-counts-unusable")
-    if decode.buffered:
-        found.append("buffered")
-    return found

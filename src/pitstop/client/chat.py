@@ -63,20 +63,25 @@ class ChatClient:
 
         Refused as for `stream`, for the first that is refused.
         """
+        agreement = self.agreement
         while True:
-            replies = await self._attempt(requests, ruler, case)
-            refused = next((reply for reply in replies if _is_final(reply)), None)
-            if refused is None or refused.refusal is None:
+            replies = await self._attempt(requests, agreement, ruler, case)
+            refused = next(
+                (reply.refusal for reply in replies if reply.refusal and reply.refusal.failure in FINAL), None
+            )
+            if refused is None:
                 if any(reply.ok for reply in replies):
-                    self.agreement = replace(self.agreement, settled=True)
+                    self.agreement = replace(agreement, settled=True)
                 return replies
-            lower = step_down(self.agreement, refused.refusal)
+            lower = step_down(agreement, refused)
             if lower is None:
-                await self._raise(refused.refusal)
-            self.agreement = lower
+                await self._raise(refused)
+            agreement = lower
 
-    async def _attempt(self, requests: Sequence[ChatRequest], ruler: str, case: str) -> list[Reply]:
-        bodies = [payload(request, self.endpoint.model, self.agreement) for request in requests]
+    async def _attempt(
+        self, requests: Sequence[ChatRequest], agreement: Agreement, ruler: str, case: str
+    ) -> list[Reply]:
+        bodies = [payload(request, self.endpoint.model, agreement) for request in requests]
         with _undisturbed(), LagWatch() as watch:
             raws = await self._exchange(bodies)
         replies = []
@@ -86,23 +91,29 @@ class ChatClient:
         return replies
 
     async def _exchange(self, bodies: Sequence[bytes]) -> list[Exchange]:
-        opened = await asyncio.gather(*(open_connection(self.endpoint, PATH) for _ in bodies))
+        opened: dict[int, Connection | Exchange] = {}
         try:
-            for connection, body in zip(opened, bodies, strict=True):
+            await asyncio.gather(*(self._open(opened, index) for index in range(len(bodies))))
+            for index, body in enumerate(bodies):
+                connection = opened[index]
                 if isinstance(connection, Connection):
                     connection.send(body)
-            return list(await asyncio.gather(*(self._finish(connection) for connection in opened)))
-        finally:
-            for connection in opened:
+            return list(await asyncio.gather(*(self._finish(opened[index]) for index in range(len(bodies)))))
+        except BaseException:
+            for connection in opened.values():
                 if isinstance(connection, Connection):
                     connection.abandon()
+            raise
+
+    async def _open(self, opened: dict[int, Connection | Exchange], index: int) -> None:
+        opened[index] = await open_connection(self.endpoint, PATH)
 
     async def _finish(self, opened: Connection | Exchange) -> Exchange:
         return opened if isinstance(opened, Exchange) else await opened.reply(deadline_s=self.deadline_s)
 
     def _reply(self, raw: Exchange, request: ChatRequest, watch: LagWatch, ruler: str, case: str) -> Reply:
         account = account_of(
-            raw, model=self.endpoint.model, max_tokens=request.max_tokens, ruler=ruler, case=case,
+            raw, model=self.endpoint.model, max_tokens=_asked_tokens(request), ruler=ruler, case=case,
             secret=self.endpoint.api_key,
         )  # fmt: skip
         start = raw.sent_at or 0.0
@@ -126,7 +137,8 @@ class ChatClient:
         if isinstance(answer, NoAnswer) or not isinstance(answer.value, dict):
             return "The server does not list its models; look at how it was started."
         data = answer.value.get("data")
-        names = [str(entry["id"]) for entry in data if isinstance(entry, dict) and "id" in entry] if data else []
+        entries = data if isinstance(data, list) else []
+        names = [str(entry["id"]) for entry in entries if isinstance(entry, dict) and "id" in entry]
         return f"It has: {', '.join(names[:20])}." if names else "It lists no model at all."
 
 
@@ -136,8 +148,11 @@ def raise_unreachable(reply: Reply) -> None:
         raise Unreachable(reply.refusal.text, hint="Is the engine up, and is base_url right?")
 
 
-def _is_final(reply: Reply) -> bool:
-    return reply.refusal is not None and reply.refusal.failure in FINAL
+def _asked_tokens(request: ChatRequest) -> int | None:
+    """How many tokens may come, by whichever field says so in the end."""
+    asked = [request.extra.get(name) for name in ("max_tokens", "max_completion_tokens")]
+    known = [count for count in asked if isinstance(count, int)]
+    return max(known) if known else request.max_tokens
 
 
 def _lag_limit(account: Account) -> float:

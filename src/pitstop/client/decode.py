@@ -38,10 +38,14 @@ class TokenEvent(msgspec.Struct, frozen=True, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a reply ended: with its length used up, and with an event of its own that held no text."""
+    """How a reply ended: with its length used up, and with an event of its own that held no text.
+
+    `hidden_tok` tokens are in the server's total and were never sent: thoughts that it keeps to itself.
+    """
 
     by_length: bool
     textless: bool
+    hidden_tok: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +68,20 @@ def decode_of(events: Sequence[TokenEvent], tokens: int | None, ending: Ending) 
         return Decode(reason="the server gave no usage, so its tokens are not known")
     if not events:
         return Decode(reason="no event carried a token")
-    per_event = tokens / len(events)
+    sent = max(0, tokens - ending.hidden_tok)
+    per_event = sent / len(events)
     span_s = events[-1].t - events[0].t
-    seed = (tokens - 1) / span_s if span_s > 0 and tokens > 1 else None
+    seed = (sent - 1) / span_s if span_s > 0 and sent > 1 else None
     bursts = bursts_of(events)
     counts = _counts(bursts, tokens)
     share = _largest_share(bursts, counts)
-    reason = _why_not(bursts, share, tokens)
+    reason = _why_not(bursts, share, sent)
     if reason:
         return Decode(seed=seed, tokens_per_event=per_event, buffered=len(events) > 1, reason=reason)
-    held_tok = share * tokens if share * tokens > DEEPEST_STEP_TOK else 0.0
+    held_tok = share * sent if share * sent > DEEPEST_STEP_TOK else 0.0
     if counts and counts[-1] > counts[0]:
         return _exact(bursts, counts, held_tok, seed, per_event)
-    return _estimated(bursts, tokens, ending, held_tok, seed, per_event)
+    return _estimated(bursts, sent, ending, held_tok, seed, per_event)
 
 
 def _exact(bursts: list[Burst], counts: list[int], held_tok: float, seed: float | None, per_event: float) -> Decode:
@@ -141,11 +146,14 @@ def _why_not(bursts: list[Burst], share: float, tokens: int) -> str:
 
 
 def _largest_share(bursts: list[Burst], counts: list[int]) -> float:
-    """The share of the largest burst, by count where the server counts, else by text."""
+    """The share of the largest burst in the reply, by count where the server counts, else by text.
+
+    The first burst is left out: its tokens are subtracted, however many they are.
+    """
     if counts and counts[-1]:
-        return max(b - a for a, b in pairwise([0, *counts])) / counts[-1]
+        return max((b - a for a, b in pairwise(counts)), default=0) / counts[-1]
     text = sum(burst.text_bytes for burst in bursts)
-    return max(burst.text_bytes for burst in bursts) / text if text else 1 / len(bursts)
+    return max((burst.text_bytes for burst in bursts[1:]), default=0) / text if text else 1 / len(bursts)
 
 
 def _estimated(

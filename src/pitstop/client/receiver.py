@@ -93,7 +93,7 @@ class Receiver(asyncio.Protocol):
         if self._ended:
             return
         self._ended, self._fault, self._reason = True, fault, reason
-        self._finished_at = monotonic() if fault is Fault.DEADLINE else (self._now or monotonic())
+        self._finished_at = monotonic() if fault is not None else self._now
         if not self.done.done():
             self.done.set_result(None)
 
