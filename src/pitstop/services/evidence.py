@@ -23,27 +23,27 @@ from pitstop.launch.launcher import Running
 from pitstop.launch.secrets import is_secret, redacted
 from pitstop.services.site import Site
 
-_ITEM_S = 15.0
+_PROGRAM_S = 10.0
 _LOG_LINES = 500
 _KERNEL_LINES = 200
 _MAX_BYTES = 4 * 2**20
 _SECRET_LIKE = re.compile(r"(?i)(bearer\s+|api[-_]?key[\"'=:\s]+|hf_|sk-)([A-Za-z0-9_\-.]{8,})")
 
 
-async def collect(site: Site, running: Running | None, folder: Path, about: str) -> list[str]:
-    """Fill `folder` with everything that can be had; returns what could not. Never raises for what it finds."""
+async def collect(site: Site, running: Running | None, folder: Path, about: str, *, item_s: float = 10.0) -> list[str]:
+    """Fill `folder` with everything that can be had, each within twice `item_s`; returns what could not be had."""
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True, mode=0o700)
     parts: dict[str, Callable[[], Awaitable[str]]] = {
         "about.txt": lambda: _said(about),
         "log.txt": lambda: _log(site),
         "inspect.json": lambda: _inspect(site),
-        "metrics.txt": lambda: _metrics(site),
+        "metrics.txt": lambda: _metrics(site, item_s),
         "memory.txt": _memory,
         "gpu.txt": _gpu,
         "kernel.log": _kernel,
         "stack.txt": lambda: _stack(running),
     }
-    problems = await asyncio.gather(*(_part(folder / name, fetch, site) for name, fetch in parts.items()))
+    problems = await asyncio.gather(*(_part(folder / name, fetch, site, 2 * item_s) for name, fetch in parts.items()))
     return [problem for problem in problems if problem]
 
 
@@ -56,11 +56,11 @@ async def kernel_lines() -> list[str]:
     return out.splitlines()[-_KERNEL_LINES:]
 
 
-async def _part(path: Path, fetch: Callable[[], Awaitable[str]], site: Site) -> str:
+async def _part(path: Path, fetch: Callable[[], Awaitable[str]], site: Site, timeout_s: float) -> str:
     """Write one item; a part that hangs or fails must not cost the others."""
     problem = ""
     try:
-        text = await asyncio.wait_for(fetch(), 2 * _ITEM_S)
+        text = await asyncio.wait_for(fetch(), timeout_s)
     except Exception as error:  # noqa: BLE001 - the engine and the box are broken here: anything may be raised
         text = problem = f"{path.name}: {type(error).__name__}: {error}"
     content = blotted(text, site.endpoint.api_key).encode("utf-8", "replace")[-_MAX_BYTES:]
@@ -108,8 +108,8 @@ def _env(item: str) -> str:
     return f"{name}=***" if is_secret(name, value) else item
 
 
-async def _metrics(site: Site) -> str:
-    answer = await get_text(site.endpoint, "/metrics", deadline_s=_ITEM_S, root=True)
+async def _metrics(site: Site, deadline_s: float) -> str:
+    answer = await get_text(site.endpoint, "/metrics", deadline_s=deadline_s, root=True)
     return answer.value if isinstance(answer, Answer) else f"{answer.detail}\n"
 
 
@@ -141,4 +141,4 @@ def _read(path: Path) -> str:
 
 
 async def _run(argv: list[str]) -> str:
-    return (await command.run(argv, environ=os.environ, timeout_s=_ITEM_S)).out
+    return (await command.run(argv, environ=os.environ, timeout_s=_PROGRAM_S)).out

@@ -1,5 +1,6 @@
 """The watchdog against a real process that is really wedged, dead, loading, saturated, or behind a wrong key."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -45,7 +46,7 @@ command = ["{sys.executable}", "-I", "-S", "{ENGINE}", "{{port}}", "{self.mode_f
         self.site = site_of("m", config.engine["m"], self.home, os.environ)
         self.ahead_s = 0.0
         self.told, self.filed, self.recoveries = [], [], 0
-        self.hands = Hands(self.home, self.clock, self.tell, self.recover, self.filed.append, deadline_s=0.4)
+        self.hands = Hands(self.home, self.clock, self.tell, self.recover, self.filed.append, 0.4, 1.0)
 
     def clock(self):
         return time.time() + self.ahead_s
@@ -103,6 +104,8 @@ async def test_a_wedged_engine_is_restarted_at_the_second_strike_with_evidence_a
 async def test_a_dead_engine_is_started_again(world):
     running = await world.site.running()
     os.kill(running.pid, signal.SIGKILL)
+    while await world.site.running() is not None:
+        await asyncio.sleep(0.01)
     states = [(await world.pass_minutes(20))[1] for _ in range(2)]
     assert [step.health for step in states] == [Health.DEAD, Health.DEAD]
     assert (await world.site.running()).pid != running.pid
@@ -148,7 +151,7 @@ async def test_an_engine_that_recovers_before_the_restart_is_spared_by_the_secon
     world.mode("error")
     await world.pass_minutes(20)
 
-    async def heals(*_):
+    async def heals(*_, **__):
         world.mode("ok")
         return []
 

@@ -30,7 +30,6 @@ from pitstop.services.watchdog import memory, probe
 from pitstop.services.watchdog.presence import presence_of
 
 _LOG = logging.getLogger(__name__)
-_METRICS_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -42,16 +41,17 @@ class Hands:
     tell: Callable[[str, str], Awaitable[None]]  # title and body, to a person
     recover: Callable[[], Awaitable[str]]  # finish what an abandoned lease owes; returns what went wrong
     file: Callable[[IncidentRecord], None]  # put an incident into the ledger
-    deadline_s: float = 90.0
+    deadline_s: float = 90.0  # of a probe
+    metrics_s: float = 10.0  # of a reading of the counters, and of an item of evidence
 
 
 async def look_at(site: Site, hands: Hands) -> Look:
     """See everything that a decision needs; a part that cannot be had is unknown."""
     lease = lease_of(site.name, hands.home, hands.clock())
     presence, started_at_s = await presence_of(site, hands.home)
-    before = await _work(site)
+    before = await _work(site, hands)
     answer, detail = await probe.ask(site.endpoint, hands.deadline_s)
-    return Look(answer, detail, presence, started_at_s, before, await _work(site), lease)
+    return Look(answer, detail, presence, started_at_s, before, await _work(site, hands), lease)
 
 
 def lease_of(engine: str, home: Home, now_s: float) -> Lease:
@@ -87,7 +87,8 @@ async def _restart(
     stamp = datetime.fromtimestamp(hands.clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = hands.home.evidence / f"watch-{site.name}-{stamp}"
     try:
-        missing = await evidence.collect(site, await site.running(), folder, f"{step.health}: {step.reason}")
+        about = f"{step.health}: {step.reason}"
+        missing = await evidence.collect(site, await site.running(), folder, about, item_s=hands.metrics_s)
         lease = acquire(hands.home, hands.clock, purpose=f"watchdog's restart of {site.name}", engines=(site.name,))
         try:
             async with lease.kept_alive(lambda: None):  # `check` finds out by itself
@@ -121,9 +122,9 @@ async def _relaunch(site: Site, policy: WatchPolicy, hands: Hands, lease: Held) 
     return ""
 
 
-async def _work(site: Site) -> Work | None:
+async def _work(site: Site, hands: Hands) -> Work | None:
     try:
-        counters = await site.adapter.counters(site.endpoint, deadline_s=_METRICS_S)
+        counters = await site.adapter.counters(site.endpoint, deadline_s=hands.metrics_s)
     except PitstopError:
         return None
     return None if counters is None else work_of(counters)
