@@ -19,9 +19,6 @@ from pitstop.client.refusal import Failure, Refusal, refusal_in_stream, refusal_
 from pitstop.client.tally import Tally, tally_of
 from pitstop.core.documents import RequestRecord
 
-    16  # tokens beyond one a byte that markup may explain; more than that, the usage is not about this text
-)
-
 LENGTH_FINISHES = frozenset({"length", "max_tokens", "model_length"})
 
 
