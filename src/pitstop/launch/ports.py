@@ -35,6 +35,13 @@ def listeners(port: int, host: str = "") -> list[Listener]:
     return [Listener(one.address, one.port, one.inode, tuple(sorted(holders.get(one.inode, ())))) for one in found]
 
 
+def all_listeners() -> list[Listener]:
+    """Every listening TCP socket of this network namespace, with the processes that hold it."""
+    found = list(_sockets())
+    holders = _holders({one.inode for one in found})
+    return [Listener(one.address, one.port, one.inode, tuple(sorted(holders.get(one.inode, ())))) for one in found]
+
+
 def collides(address: Address, host: str) -> bool:
     """Whether a listener on `address` stands in the way of a server that clients reach at `host`.
 
