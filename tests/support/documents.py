@@ -94,9 +94,17 @@ def thinking_figures() -> list[Figure]:
 
 
 def mutual_figures() -> list[Figure]:
-    """What each of two models keeps while the other works."""
-    told = {"qwen (c8)": (0.41, 0.40, 0.43), "nemotron (c8)": (0.51, 0.50, 0.52)}
-    return [figure("mutual-load", case, "retention", "fraction", shares) for case, shares in told.items()]
+    """Two models, alone and beside each other, as the second report measured them."""
+    rates = {"qwen": (262.6, 107.7), "nemotron": (293.3, 149.6)}
+    result = []
+    for model, (alone, shared) in rates.items():
+        for condition, rate, wait in (("alone", alone, 0.212), ("shared", shared, 0.419)):
+            case = f"{model}/c8/{condition}"
+            result.append(figure("mutual-load", case, "throughput_tok_s", "tok/s", (rate * 0.99, rate, rate * 1.02)))
+            result.append(figure("mutual-load", case, "ttft_s", "s", (wait,)))
+        result.append(figure("mutual-load", f"{model}/c8", "retention", "fraction", (shared / alone,)))
+    result.append(figure("mutual-load", "all/c8", "throughput_tok_s", "tok/s", (257.3,)))
+    return result
 
 
 def requests(failed: bool = True) -> list[RequestRecord]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pitstop.core.documents import EngineIdentity, Figure, Notice, RequestRecord, RunDocument, Status
+from pitstop.report import mutual
 from pitstop.report.budgets import budget_table, is_of_a_budget
 from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
@@ -48,10 +49,12 @@ def run_tables(run: RunDocument) -> list[Table]:
 
 
 def figure_tables(run: RunDocument) -> Iterator[Table]:
-    """One table per ruler, in the order in which they were measured; thinking budgets have one of their own."""
+    """One table per ruler, in the order in which they were measured; budgets and mutual load have one more."""
     for ruler, figures in by_ruler(run.figures).items():
         if any(map(is_of_a_budget, figures)):
             yield budget_table(figures)
+        if ruler == mutual.RULER:
+            yield mutual.mutual_table(figures)
         listed = [figure for figure in figures if not is_of_a_budget(figure)]
         if listed:
             notes = dict.fromkeys(note for figure in listed for note in _notes(figure))

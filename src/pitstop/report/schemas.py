@@ -21,11 +21,16 @@ def document_schema(name: str) -> dict[str, Any]:
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["$id"] = f"pitstop.{name}.v{_default(kind, 'version')}"
     for definition in schema["$defs"].values():
-        for key in ("schema", "version"):
-            if key in definition["properties"]:
-                told = definition["properties"][key]
-                told["const"] = told["default"]
+        if "schema" in definition.get("properties", {}):
+            _pin(definition, ("schema", "version"))
     return schema
+
+
+def _pin(definition: dict[str, Any], keys: tuple[str, ...]) -> None:
+    """These keys are always written, and with one value."""
+    for key in keys:
+        definition["properties"][key]["const"] = definition["properties"][key].pop("default")
+    definition["required"] = [*definition["required"], *keys]
 
 
 def _default(kind: type[msgspec.Struct], field: str) -> Any:

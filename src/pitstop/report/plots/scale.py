@@ -64,7 +64,7 @@ def scale_for(values: Sequence[float], start: float, end: float, *, ticks: int =
     low, high = min(known, default=0.0), max(known, default=1.0)
     if low > 0 and high / low > 100 and not zero:
         return logarithmic(low, high, start, end)
-    return linear(0.0 if low >= 0 and (zero or low < 0.5 * high) else low, high, start, end, ticks=ticks, zero=zero)
+    return linear(0.0 if low >= 0 and (zero or low < 0.35 * high) else low, high, start, end, ticks=ticks, zero=zero)
 
 
 def linear(low: float, high: float, start: float, end: float, *, ticks: int = 5, zero: bool = False) -> Linear:
