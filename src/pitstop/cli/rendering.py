@@ -7,7 +7,7 @@ from rich.text import Text
 
 from pitstop.report.table import Table, Tone
 
-_STYLES = {
+STYLES = {
     Tone.PLAIN: "",
     Tone.GOOD: "green",
     Tone.BAD: "bold red",
@@ -23,7 +23,7 @@ def rich_table(table: Table) -> RichTable:
     for column in table.columns:
         drawn.add_column(Text(column.title), justify=column.align, overflow="fold")
     for row in table.rows:
-        drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
+        drawn.add_row(*(Text(cell.text, style=STYLES[cell.tone]) for cell in row))
     if table.footnotes:
         drawn.caption = Text("\n".join(table.footnotes))
         drawn.caption_justify = "left"

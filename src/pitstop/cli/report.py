@@ -135,7 +135,7 @@ def _show(document: Document, shell: Shell, markdown: bool) -> None:
     if markdown:
         sys.stdout.write(exports.markdown(document))
         return
-    shell.say(*map(said, exports.sentences(document)))
+    shell.say(*said(exports.sentences(document)))
     for table in exports.tables(document):
-        shell.say("", *drawn(table, terminal=sys.stdout.isatty()))
-    shell.say("", said(Sentence(exports.closing_line(document), Tone.MUTED)))
+        shell.say("", drawn(table, terminal=sys.stdout.isatty()))
+    shell.say("", *said([Sentence(exports.closing_line(document), Tone.MUTED)]))

@@ -11,30 +11,20 @@ if TYPE_CHECKING:
     from pitstop.report.sentences import Sentence
     from pitstop.report.table import Table
 
-_STYLES = {"plain": "", "good": "green", "bad": "bold red", "warn": "yellow", "muted": "dim", "strong": "bold"}
 
-
-def drawn(table: Table, *, terminal: bool) -> Iterator[RenderableType]:
-    """The table with its footnotes. Text is never read as markup: names come from servers."""
-    from rich import box
-    from rich.table import Table as RichTable
+def drawn(table: Table, *, terminal: bool) -> RenderableType:
+    """The table with its footnotes; what a reader's pipe gets is aligned text of any width."""
     from rich.text import Text
 
-    if not terminal:
-        yield Text(table.as_text())
-        return
-    rich = RichTable(title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        rich.add_column(Text(column.title), justify=column.align, overflow="fold")
-    for row in table.rows:
-        rich.add_row(*(Text(cell.text, style=_STYLES[cell.tone.value]) for cell in row))
-    yield rich
-    for note in table.footnotes:
-        yield Text(note, style="dim")
+    from pitstop.cli.rendering import rich_table
+
+    return rich_table(table) if terminal else Text(table.as_text())
 
 
-def said(sentence: Sentence) -> RenderableType:
-    """A sentence in the colour of its tone."""
+def said(sentences: list[Sentence]) -> Iterator[RenderableType]:
+    """Sentences in the colours of their tones; as text, for names in them come from servers."""
     from rich.text import Text
 
-    return Text(sentence.text, style=_STYLES[sentence.tone.value])
+    from pitstop.cli.rendering import STYLES
+
+    return (Text(sentence.text, style=STYLES[sentence.tone]) for sentence in sentences)
