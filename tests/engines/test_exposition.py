@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engines.exposition import MAX_LINE_CHARS, parse
+from pitstop.engines.exposition import MAX_LINE_CHARS, MAX_LINES, MAX_TEXT_CHARS, Exposition, parse
 
 WANTED = {"vllm:a", "b"}
 
@@ -75,6 +75,11 @@ def test_a_label_may_hold_braces_hashes_quotes_and_line_separators() -> None:
 
 def test_names_of_all_series_are_kept_for_telling_the_dialect() -> None:
     assert "other_total" in parse("other_total 1\n", WANTED).names
+
+
+@pytest.mark.parametrize("text", ["b 1\n" * (MAX_LINES + 1), "b 1\n" + "#" * MAX_TEXT_CHARS])
+def test_a_text_without_end_is_not_read_in_part(text: str) -> None:
+    assert parse(text, WANTED) == Exposition()
 
 
 @given(st.text(max_size=300))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.engines.listing import find, names_of, parse_listing
+from pitstop.engines.listing import find, names_of, parse_listing, shown
 
 DATA = Path(__file__).parent / "data"
 REAL = json.loads((DATA / "vllm-0.32.0-models.json").read_text())
@@ -56,6 +56,12 @@ def test_an_entry_without_a_name_is_left_out(entry: object) -> None:
     assert parse_listing(
         {"data": [entry, {"id": "m", "root": 7, "aliases": "x", "max_model_len": True}]}
     ) == parse_listing({"data": [{"id": "m"}]})
+
+
+def test_names_in_a_message_move_no_cursor() -> None:
+    names = shown(parse_listing({"data": [{"id": "a\x1b[2J"}, *({"id": "x" * 999} for _ in range(99))]}) or ())
+    assert "\x1b" not in names[0]
+    assert (len(names), max(map(len, names))) == (20, 200)
 
 
 @given(JSON)

@@ -159,6 +159,11 @@ def test_sglang_ranks_show_one_engine_and_priorities_are_parts_of_their_sum() ->
     assert sglang(text).requests_running == 14
 
 
+def test_sglang_ranks_that_count_the_same_count_once() -> None:
+    lines = (f'sglang:spec_verify_calls_total{{engine_type="unified",tp_rank="{rank}"}} 40\n' for rank in "01")
+    assert sglang("".join(lines)).drafts == 40
+
+
 def test_sglang_data_parallel_ranks_are_engines() -> None:
     text = (
         'sglang:num_running_reqs{dp_rank="0",model_name="m"} 1\nsglang:num_running_reqs{dp_rank="1",model_name="m"} 2\n'

