@@ -50,8 +50,8 @@ def _line(base_url: str, streams: int, tokens: int, repeat: int) -> str:
             first.append((reply.exchange.sent_at or 0.0) + (reply.record.ttft_s or 0.0) - truth["first_at"])
             late.append(truth["late_s"])
             marked += any(anomaly.startswith("client-late") for anomaly in reply.record.anomalies)
-    return row(streams, f"{statistics.median(decode):.3%}", f"{max(decode):.2%}", _ms(statistics.median(first)),
-               _ms(max(first)), f"{statistics.median(busy):.0%}", _ms(max(late)), f"{marked} of {len(decode)}")  # fmt: skip
+    errors = f"{statistics.median(decode):.3%}", f"{max(decode):.2%}", _ms(statistics.median(first)), _ms(max(first))
+    return row(streams, *errors, f"{statistics.median(busy):.0%}", _ms(max(late)), f"{marked} of {len(decode)}")
 
 
 def _ms(seconds: float) -> str:

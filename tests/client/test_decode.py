@@ -70,6 +70,21 @@ def test_events_of_one_step_are_one_burst() -> None:
     assert found.value == pytest.approx(80.0, rel=1e-3)
 
 
+def test_a_stall_does_not_make_bursts_of_the_steps_beside_it() -> None:
+    """Seen on real llama.cpp on a busy machine: steps of 20 ms, and one of 14 s."""
+    steps = [TokenEvent(0.02 * n + (14.0 if n > 20 else 0.0), 4, "answer", None) for n in range(48)]
+    found = decode_of(steps, 48, LENGTH)
+    assert found.value == pytest.approx(47 / (14.0 + 0.02 * 47), rel=1e-6)
+    assert found.value == pytest.approx(found.seed)
+
+
+@given(st.lists(st.floats(0.0011, 30.0), min_size=2, max_size=80))
+def test_single_tokens_at_any_pace_are_the_widespread_form(gaps: list[float]) -> None:
+    times = list(itertools.accumulate(gaps, initial=0.5))
+    found = decode_of([TokenEvent(t, 3, "answer", n + 1) for n, t in enumerate(times)], len(times), LENGTH)
+    assert found.value == pytest.approx(found.seed)
+
+
 def test_two_thousand_tokens_a_second_one_by_one_are_a_rate() -> None:
     assert decode_of(events(*[1] * 500, gap_s=0.0005), 500, LENGTH).value == pytest.approx(2000, rel=0.001)
 

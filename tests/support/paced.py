@@ -88,7 +88,8 @@ class PacedServer:
 
     def __exit__(self, *_: object) -> None:
         self._stop = True
-        self._waker.send(b"x")
+        with contextlib.suppress(OSError):  # the thread may have seen it already, and closed everything
+            self._waker.send(b"x")
         self._thread.join(5)
 
     def serve(self) -> None:

@@ -16,7 +16,8 @@ from itertools import pairwise
 import msgspec
 
 BURST_S = 0.0001  # writes of one step lie tens of microseconds apart; no engine steps 10,000 times a second
-BURST_SHARE = 0.1  # or a tenth of the mean spacing, where that is longer
+BURST_SHARE = 0.1  # or a tenth of the usual spacing of steps (the 90th percentile of gaps: stalls are rare, bursts not)
+BURST_MOST_S = 0.001  # but never more than this: a thousand steps a second are possible
 DEEPEST_STEP_TOK = 16  # speculation in use drafts at most 15 tokens and adds one
 # A burst with more of a reply than this, and more than a step holds, was held back somewhere.
 BUFFERED_SHARE = 0.10
@@ -102,9 +103,10 @@ class Burst(msgspec.Struct, frozen=True, gc=False):
 
 
 def bursts_of(events: Sequence[TokenEvent]) -> list[Burst]:
-    """Events grouped by arrival: closer than `BURST_S`, or than a tenth of the mean spacing, belong together."""
-    span_s = events[-1].t - events[0].t
-    gap_s = max(BURST_S, BURST_SHARE * span_s / max(1, len(events) - 1))
+    """Events grouped by arrival: those that lie much closer together than the steps of this reply."""
+    gaps = sorted(after.t - before.t for before, after in pairwise(events))
+    usual_s = gaps[int(0.9 * len(gaps))] if gaps else 0.0
+    gap_s = max(BURST_S, min(BURST_MOST_S, BURST_SHARE * usual_s))
     bursts: list[Burst] = []
     last_t = float("-inf")
     for event in events:
