@@ -111,6 +111,12 @@ def test_one_boot_that_failed_decides_nothing_alone():
     assert faster([(80.0, None)]).verdict is Verdict.UNDECIDED
 
 
+def test_one_pair_that_is_left_tells_of_the_boots_that_failed():
+    judgement = faster([(80.0, 95.0), (80.0, None)])
+    assert judgement.verdict is Verdict.UNDECIDED
+    assert "1 of the variant" in judgement.reason
+
+
 def test_survivors_do_not_speak_for_an_arm_that_failed_more_often():
     blocks = [(80.0, 100.0), (80.0, 100.5), (80.0, 99.0), (80.0, None)]
     judgement = faster(blocks)

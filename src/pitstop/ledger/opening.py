@@ -57,15 +57,31 @@ def _refuse_unfit(path: Path, name: str) -> None:
     """Look before anything is touched, through a connection that cannot write."""
     if not path.exists() or path.stat().st_size == 0:
         return
-    # Without a write-ahead log nobody has it open: read the bare file, so that not even a log appears beside it.
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    tables, version = _seen(path)
+    if tables and VERSION_TABLE not in tables:
+        raise UsageError(f"{name} is a database of another program; name another file for the ledger.")
+    _refuse_newer(version, name)
+
+
+def _seen(path: Path) -> tuple[set[str], Any]:
+    """The tables that a file has, and its schema version's row.
+
+    Without a write-ahead log nobody has it open, and the bare file is read, so that not even a log appears beside it.
+    Somebody may open it meanwhile and be caught in the middle of a write, so what looks damaged is read again politely.
+    """
+    if not path.with_name(f"{path.name}-wal").exists():
+        with contextlib.suppress(sqlite3.Error):
+            return _read(path, "immutable=1")
+    return _read(path, "mode=ro")
+
+
+def _read(path: Path, mode: str) -> tuple[set[str], Any]:
     reader = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, timeout=BUSY_TIMEOUT_MS / 1000)
     with contextlib.closing(reader):
         tables = {row[0] for row in reader.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if tables and VERSION_TABLE not in tables:
-            raise UsageError(f"{name} is a database of another program; name another file for the ledger.")
-        if tables:
-            _refuse_newer(reader.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone(), name)  # noqa: S608  # a constant
+        known = VERSION_TABLE in tables
+        version = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608  # a constant
+        return tables, reader.execute(version).fetchone() if known else None
 
 
 def _create_private(path: Path) -> None:
