@@ -8,7 +8,7 @@ from typing import Any
 from pitstop.core.documents import ArmRecord, ProductionRecord, TrialDocument
 from pitstop.core.secrets import masked
 from pitstop.report.flatten import entries, readable
-from pitstop.report.numbers import UNKNOWN, seconds
+from pitstop.report.numbers import UNKNOWN, moment, seconds
 from pitstop.report.run_tables import facts_table
 from pitstop.report.table import Cell, Column, Table, Tone
 
@@ -109,4 +109,4 @@ def _event_cells(event: Mapping[str, Any]) -> tuple[Cell, Cell, Cell]:
     )
     rest = "; ".join(f"{key} {readable(key, value)}" for key, value in entries(left) if value not in (None, "", [], {}))
     detail = " · ".join(part for part in (readable("", text) if text else "", rest) if part)
-    return Cell(readable("", when)), Cell(readable("", what)), Cell(detail)
+    return Cell(moment(readable("", when))), Cell(readable("", what)), Cell(detail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from statistics import fmean, median, stdev
 from typing import TypeGuard
 
@@ -105,6 +106,16 @@ def seconds(value: float | None) -> str:
     if not known(value):
         return UNKNOWN
     return format_duration(value) if abs(value) < _FAR**2 else f"{number(value)} s"
+
+
+def moment(text: str | None) -> str:
+    """An ISO 8601 time as `2026-10-19 01:15:30 UTC`; what is not one stays as it is."""
+    try:
+        told = datetime.fromisoformat(text or "")
+        at = told.astimezone(UTC) if told.tzinfo else told
+    except (ValueError, OverflowError):
+        return text or UNKNOWN
+    return f"{at:%Y-%m-%d %H:%M:%S}{' UTC' if told.tzinfo else ''}"
 
 
 def size(value: float | None) -> str:

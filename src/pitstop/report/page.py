@@ -10,7 +10,7 @@ from pitstop.report.clean import one_line
 from pitstop.report.figure_plots import arms_of, figure_plots
 from pitstop.report.labels import footer
 from pitstop.report.method import method_notes
-from pitstop.report.numbers import UNKNOWN, percent, seconds
+from pitstop.report.numbers import UNKNOWN, moment, percent, seconds
 from pitstop.report.run_tables import (
     by_ruler,
     conditions_table,
@@ -25,7 +25,7 @@ from pitstop.report.sentences import production_sentence, run_caveats, run_headl
 from pitstop.report.sheet import Page, Section, filled, render_page
 from pitstop.report.table import Table
 from pitstop.report.trial_plots import memory_plots, verdict_plots
-from pitstop.report.trial_tables import values_table, verdict_table
+from pitstop.report.trial_tables import other_verdicts_table, values_table, verdict_table
 
 _PROMOTION = "Nothing has been changed. This edit would make the winner production; making it is up to a person."
 METHOD = "tokens as the server counted them · median of samples, every sample kept"
@@ -66,7 +66,7 @@ def _run_facts(run: RunDocument) -> list[tuple[str, str]]:
         ("engine", f"{run.engine.kind} {run.engine.version or UNKNOWN}"),
         ("model", run.engine.model),
         ("rulers", ", ".join(by_ruler(run.figures)) or UNKNOWN),
-        ("started", run.started_at),
+        ("started", moment(run.started_at)),
         ("run", run.id),
     ]
 
@@ -91,8 +91,8 @@ def _trial_facts(trial: TrialDocument) -> list[tuple[str, str]]:
         ("variants", ", ".join(arm.name for arm in trial.arms if arm.overrides) or UNKNOWN),
         ("minimum effect", " / ".join(percent(each) for each in sorted(efforts)) or UNKNOWN),
         ("downtime", seconds(trial.production.downtime_s)),
-        ("started", trial.started_at),
-        ("finished", trial.finished_at or UNKNOWN),
+        ("started", moment(trial.started_at)),
+        ("finished", moment(trial.finished_at)),
         ("trial", trial.id),
     ]
 
@@ -103,7 +103,12 @@ def _trial_sections(trial: TrialDocument, promotion: str) -> list[Section]:
     identities = [_titled(identity_table(run.engine), f"{name}, boot {run.id}") for name, run in runs]
     conditions = [_titled(conditions_table(run), f"{name}, boot {run.id}: conditions") for name, run in runs]
     return [
-        Section("Verdict", plots=tuple(verdict_plots(trial)), tables=filled([verdict_table(trial)])),
+        Section(
+            "Verdict",
+            plots=tuple(verdict_plots(trial)),
+            tables=filled([verdict_table(trial)]),
+            folded=filled([other_verdicts_table(trial)]),
+        ),
         Section("Warnings", tables=filled([warnings_table(trial.warnings)])),
         Section(
             "Figures",

@@ -12,7 +12,7 @@ from pitstop.report.budgets import budget_table, is_of_a_budget
 from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
 from pitstop.report.labels import metric_title, row_label
-from pitstop.report.numbers import UNKNOWN, finite, handy_unit, number, quantity, scaled, spread
+from pitstop.report.numbers import UNKNOWN, finite, handy_unit, moment, number, quantity, scaled, spread
 from pitstop.report.table import Cell, Column, Table, Tone
 
 STATUS_TONES = {
@@ -87,7 +87,7 @@ def identity_table(engine: EngineIdentity) -> Table:
         "image digest": engine.image_digest,
         "container": engine.container_id,
         "process": engine.pid,
-        "started": engine.started_at,
+        "started": engine.started_at and moment(engine.started_at),
         "launch fingerprint": engine.fingerprint,
     }
     return facts_table("engine", facts)

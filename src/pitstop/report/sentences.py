@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from pitstop.core.documents import ArmRecord, Figure, RunDocument, Status, TrialDocument, Verdict, VerdictRecord
-from pitstop.report.clean import one_line
+from pitstop.report.clean import one_line, shorten
 from pitstop.report.labels import metric_title, row_label
 from pitstop.report.numbers import change, change_interval, quantity, seconds
 from pitstop.report.table import Tone
-from pitstop.report.trial_tables import VERDICT_TONES
+from pitstop.report.trial_tables import VERDICT_TONES, decisive
 
 # The word for several figures together: the first of these that occurs. It is the order of the exit codes.
 _PRECEDENCE = (Verdict.WORSE, Verdict.UNDECIDED, Verdict.BETTER, Verdict.EQUIVALENT)
@@ -30,7 +30,7 @@ class Sentence:
 
 def overall(verdicts: list[VerdictRecord]) -> Verdict | None:
     """One verdict over the primary figures (all, when none is primary); None when nothing was judged."""
-    judged = {each.verdict for each in _primary(verdicts)}
+    judged = {each.verdict for each in decisive(verdicts)}
     return next((verdict for verdict in _PRECEDENCE if verdict in judged), None)
 
 
@@ -92,7 +92,7 @@ def run_caveats(run: RunDocument) -> list[Sentence]:
 
 
 def _variant_sentence(trial: TrialDocument, name: str) -> Sentence:
-    primary = _primary([each for each in trial.verdicts if each.arm == name])
+    primary = decisive([each for each in trial.verdicts if each.arm == name])
     incidents = sum(len(arm.incidents) for arm in trial.arms if arm.name == name)
     troubled = f" Its boots had {incidents} incident{'s' if incidents != 1 else ''}." if incidents else ""
     verdict = overall(primary)
@@ -110,8 +110,9 @@ def _variant_sentence(trial: TrialDocument, name: str) -> Sentence:
 def _one(each: VerdictRecord, trial: TrialDocument) -> str:
     what = f"{metric_title(each.metric)} ({row_label(each.ruler, each.case, trial.plan)})"
     if each.verdict is Verdict.UNDECIDED:
-        seen = f" ({change(each.ratio)} seen)" if each.ratio is not None else ""
-        return f"undecided on {what}{seen}"
+        seen = f", {change(each.ratio)} seen" if each.ratio is not None else ""
+        why = shorten(each.reason.split("; ")[0], 160)
+        return f"undecided on {what}{seen}{': ' if why else ''}{why}"
     effect = f"{change(each.ratio)}, 95 % interval {change_interval(each.interval)}"
     if each.verdict is Verdict.EQUIVALENT:
         return f"equivalent to production on {what}: {effect}"
@@ -120,10 +121,6 @@ def _one(each: VerdictRecord, trial: TrialDocument) -> str:
 
 def _variants(trial: TrialDocument) -> list[ArmRecord]:
     return [arm for arm in trial.arms if arm.overrides]
-
-
-def _primary(verdicts: list[VerdictRecord]) -> list[VerdictRecord]:
-    return [each for each in verdicts if each.primary] or verdicts
 
 
 def _figure_words(figure: Figure, run: RunDocument) -> str:

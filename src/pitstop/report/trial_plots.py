@@ -13,7 +13,7 @@ from pitstop.report.labels import metric_title, row_label
 from pitstop.report.plots.forest import ForestRow, forest
 from pitstop.report.plots.memory import MemoryCurve, memory_plot
 from pitstop.report.sheet import Plot
-from pitstop.report.trial_tables import VERDICT_TONES, verdict_words
+from pitstop.report.trial_tables import VERDICT_TONES, decisive, verdict_words
 
 _BAND = (
     "A point is the ratio to production, its line the 95 % interval. The band is the minimum effect that was set "
@@ -21,11 +21,16 @@ _BAND = (
 )
 
 
+_MOST_ROWS = 40
+
+
 def verdict_plots(trial: TrialDocument) -> list[Plot]:
-    """One forest for figures of which more is better, one for times; primary figures first."""
-    ordered = sorted(trial.verdicts, key=lambda each: not each.primary)
-    rates = [_forest_row(each, trial.plan) for each in ordered if not _is_time(each)]
-    times = [_forest_row(each, trial.plan) for each in ordered if _is_time(each)]
+    """One forest for rates, one for times: the figures that decide, and others that have an interval."""
+    deciding = decisive(trial.verdicts)
+    others = [each for each in trial.verdicts if each not in deciding and each.interval and each.ratio is not None]
+    ordered = [*deciding, *others][:_MOST_ROWS]
+    rates = [_forest_row(each, trial.plan, each in deciding) for each in ordered if not _is_time(each)]
+    times = [_forest_row(each, trial.plan, each in deciding) for each in ordered if _is_time(each)]
     both = [(rows, which) for rows, which in ((rates, "more is better"), (times, "less is better")) if rows]
     return [_forest_plot(which, rows, "" if index else _BAND) for index, (rows, which) in enumerate(both)]
 
@@ -68,7 +73,7 @@ def _forest_plot(which: str, rows: Sequence[ForestRow], caption: str) -> Plot:
     return drawn_twice(title, caption, lambda size: forest(title, rows, size))
 
 
-def _forest_row(each: VerdictRecord, plan: Mapping[str, Any]) -> ForestRow:
+def _forest_row(each: VerdictRecord, plan: Mapping[str, Any], decides: bool) -> ForestRow:
     return ForestRow(
         label=f"{each.arm} · {row_label(each.ruler, each.case, plan)} {metric_title(each.metric)}",
         ratio=each.ratio,
@@ -76,7 +81,7 @@ def _forest_row(each: VerdictRecord, plan: Mapping[str, Any]) -> ForestRow:
         minimum_effect=each.minimum_effect,
         noise_floor=each.noise_floor,
         word=verdict_words(each.verdict),
-        tone=VERDICT_TONES[each.verdict].value if each.primary else "muted",
+        tone=VERDICT_TONES[each.verdict].value if decides else "muted",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pitstop.core.documents import (
@@ -36,26 +36,37 @@ _VERDICT_COLUMNS = (
     Column("minimum", "right"),
     Column("noise floor", "right"),
     Column("blocks", "right"),
+    Column("why", "right"),
 )
 
 
 def trial_tables(trial: TrialDocument) -> list[Table]:
     """Every table of a trial, in the order of the report; those without rows are left out."""
-    tables = [verdict_table(trial), production_table(trial.production), arms_table(trial.arms)]
+    tables = [
+        verdict_table(trial),
+        other_verdicts_table(trial),
+        production_table(trial.production),
+        arms_table(trial.arms),
+    ]
     tables += [incidents_table(trial.arms), values_table(trial), plan_table(trial.plan)]
     tables += [log_table(trial), warnings_table(trial.warnings)]
     return [table for table in tables if table.rows]
 
 
 def verdict_table(trial: TrialDocument) -> Table:
-    """Primary figures first; a row per figure of each variant, the reasons below."""
-    ordered = sorted(trial.verdicts, key=lambda each: not each.primary)
-    rows = tuple(_verdict_row(each, trial.plan) for each in ordered)
-    reasons = (f"{_name(each, trial.plan)}: {each.reason}{_more(each)}" for each in ordered if each.reason)
-    notes = (
-        [] if all(each.primary for each in ordered) else ["In parentheses: not primary, so shown and not decided by."]
-    )
-    return Table("verdicts", _VERDICT_COLUMNS, rows, (*notes, *dict.fromkeys(reasons)))
+    """What the trial decides by: a row per primary figure of each variant, the reasons numbered below."""
+    return _verdicts("verdicts", decisive(trial.verdicts), trial.plan)
+
+
+def other_verdicts_table(trial: TrialDocument) -> Table:
+    """The rest of the figures: shown, not decided by."""
+    chosen = decisive(trial.verdicts)
+    return _verdicts("other figures", [each for each in trial.verdicts if each not in chosen], trial.plan)
+
+
+def decisive(verdicts: Sequence[VerdictRecord]) -> list[VerdictRecord]:
+    """The primary figures; all of them where none was named."""
+    return [each for each in verdicts if each.primary] or list(verdicts)
 
 
 def values_table(trial: TrialDocument) -> Table:
@@ -78,30 +89,31 @@ def verdict_words(verdict: Verdict) -> str:
     return f"{VERDICT_SIGNS[verdict]} {verdict.value}"
 
 
-def _verdict_row(each: VerdictRecord, plan: Mapping[str, Any]) -> tuple[Cell, ...]:
-    quiet = Tone.PLAIN if each.primary else Tone.MUTED
-    words = verdict_words(each.verdict)
+def _verdicts(title: str, verdicts: Sequence[VerdictRecord], plan: Mapping[str, Any]) -> Table:
+    reasons = list(dict.fromkeys(_why(each) for each in verdicts if each.reason))
+    rows = tuple(_verdict_row(each, plan, reasons) for each in verdicts)
+    return Table(title, _VERDICT_COLUMNS, rows, tuple(f"{index}: {why}" for index, why in enumerate(reasons, 1)))
+
+
+def _verdict_row(each: VerdictRecord, plan: Mapping[str, Any], reasons: list[str]) -> tuple[Cell, ...]:
     return (
-        Cell(each.arm, quiet),
-        Cell(row_label(each.ruler, each.case, plan), quiet),
-        Cell(metric_title(each.metric), quiet),
-        Cell(change(each.ratio), Tone.STRONG if each.primary else quiet),
-        Cell(change_interval(each.interval), quiet),
-        Cell(words if each.primary else f"({words})", VERDICT_TONES[each.verdict] if each.primary else quiet),
-        Cell(f"±{percent(each.minimum_effect)}", quiet),
-        Cell(percent(each.noise_floor), quiet),
-        Cell(str(each.blocks), quiet),
+        Cell(each.arm),
+        Cell(row_label(each.ruler, each.case, plan)),
+        Cell(metric_title(each.metric)),
+        Cell(change(each.ratio), Tone.STRONG),
+        Cell(change_interval(each.interval)),
+        Cell(verdict_words(each.verdict), VERDICT_TONES[each.verdict]),
+        Cell(f"±{percent(each.minimum_effect)}"),
+        Cell(percent(each.noise_floor)),
+        Cell(str(each.blocks)),
+        Cell(str(reasons.index(_why(each)) + 1) if each.reason else "", Tone.MUTED),
     )
 
 
-def _name(each: VerdictRecord, plan: Mapping[str, Any]) -> str:
-    return f"{each.arm}, {row_label(each.ruler, each.case, plan)} {metric_title(each.metric)}"
-
-
-def _more(each: VerdictRecord) -> str:
+def _why(each: VerdictRecord) -> str:
     if each.blocks_to_decide is None or "block" in each.reason:
-        return ""
-    return f" ({each.blocks_to_decide} more blocks would decide)"
+        return each.reason
+    return f"{each.reason} ({each.blocks_to_decide} more blocks would decide)"
 
 
 def _boot_values(runs: Iterable[RunDocument], key: tuple[str, str, str]) -> list[float]:

@@ -35,7 +35,7 @@ def forest(title: str, rows: Sequence[ForestRow], size: Size = Size.WIDE) -> Mar
     """Points with intervals on the logarithm of the ratio; the band is ± the minimum effect, dashes the noise floor."""
     narrow = size is Size.NARROW
     words = max([text_width(row.word, bold=True) for row in rows], default=0) + 18
-    labels = 0.0 if narrow else min(380.0, max([text_width(row.label) for row in rows], default=0) + 18)
+    labels = 0.0 if narrow else min(460.0, max([text_width(row.label) for row in rows], default=0) + 18)
     height = _ROW_PX + (_LABEL_PX if narrow else 0)
     box = Box(labels + 6, 6, size.value - min(words, 140), 6 + height * len(rows))
     scale = _scale(rows, box)
