@@ -94,19 +94,34 @@ async def world(
     """Keyword arguments are engines by name and what they do."""
     async with contextlib.AsyncExitStack() as stack:
         engines = {name: await stack.enter_async_context(engine(script)) for name, script in scripts.items()}
-        parts = [
-            f'[engine.{name}]\nkind = "vllm"\nmodel = "engine-model"\nbase_url = "{scripted.base_url}"\n{engine_lines}'
-            for name, scripted in engines.items()
-        ]
-        config_path = tmp_path / "pitstop.toml"
-        gateway = f'[gateway]\nlisten = "127.0.0.1:0"\nshed_below = "0 B"\n{gateway_lines}'
-        config_path.write_text("\n".join([*parts, gateway, routes]))
+        urls = {name: scripted.base_url for name, scripted in engines.items()}
+        config_path = write_config(tmp_path, routes, urls, engine_lines=engine_lines, gateway_lines=gateway_lines)
         home = Home(tmp_path / "home").prepared()
-        yield await stack.enter_async_context(_running(home, config_path, engines))
+        yield await stack.enter_async_context(running(home, config_path, engines))
+
+
+def write_config(
+    folder: Path,
+    routes: str,
+    urls: dict[str, str],
+    *,
+    model: str = "engine-model",
+    engine_lines: str = "",
+    gateway_lines: str = "",
+) -> Path:
+    """A pitstop.toml whose gateway listens on any free port."""
+    parts = [
+        f'[engine.{name}]\nkind = "vllm"\nmodel = "{model}"\nbase_url = "{url}"\n{engine_lines}'
+        for name, url in urls.items()
+    ]
+    path = folder / "pitstop.toml"
+    gateway = f'[gateway]\nlisten = "127.0.0.1:0"\nshed_below = "0 B"\n{gateway_lines}'
+    path.write_text("\n".join([*parts, gateway, routes]))
+    return path
 
 
 @contextlib.asynccontextmanager
-async def _running(home: Home, config_path: Path, engines: dict[str, ScriptedEngine]) -> AsyncIterator[World]:
+async def running(home: Home, config_path: Path, engines: dict[str, ScriptedEngine]) -> AsyncIterator[World]:
     key = make_key(home)
     accounts: list[Account] = []
     service = Service(home, config_path, {"A_KEY": "engine-secret"}, accounts.append)
