@@ -1,4 +1,4 @@
-"""First steps: `init` and `config check/show/schema`."""
+"""First steps: `init`, `doctor` and `config check/show/schema`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import typer
 
 from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
+_SIGNS = {"ok": "✓", "warning": "!", "failed": "✗"}
+
 
 def register(app: typer.Typer) -> None:
     app.command("init")(init)
+    app.command("doctor")(doctor)
     config = typer.Typer(help="Check, show and describe pitstop.toml.", no_args_is_help=True)
     config.command("check")(check)
     config.command("show")(show)
@@ -41,6 +44,32 @@ def init(
         raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Choose another folder.") from error
     shell.document({"path": str(path)})
     shell.say(f"Wrote {path}. Edit it, then: pitstop config check, pitstop doctor.")
+
+
+@guarded
+def doctor(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
+    """Check what a trial will need, each finding with its remedy."""
+    import os
+
+    from pitstop.cli.trial_stage import ledger_of
+    from pitstop.client.loop import run
+    from pitstop.core.errors import ExitCode
+    from pitstop.services.doctor import Finding, Health, examine
+
+    shell = Shell(json_output, config_file)
+    config, home = shell.config_or_empty(), shell.home()
+
+    async def examined() -> list[Finding]:
+        return [finding async for finding in examine(config, home, os.environ, lambda: ledger_of(shell))]
+
+    findings = run(examined())
+    shell.document({"findings": findings})
+    for finding in findings:
+        shell.say(f"{_SIGNS[finding.health]} {finding.check}: {finding.found}")
+        if finding.remedy:
+            shell.say(f"    {finding.remedy}")
+    failed = any(finding.health is Health.FAILED for finding in findings)
+    shell.finish(ExitCode.WORSE if failed else ExitCode.DONE)
 
 
 @guarded

@@ -15,6 +15,7 @@ from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.nonce import Nonces
 from pitstop.rulers.registry import rulers_for
 from pitstop.rulers.ruler import Bench, Progress, Ruler, RulerResult, Settings, no_progress
+from pitstop.services.readiness import refuse_unless_ready
 from pitstop.services.site import Site
 from pitstop.services.surroundings import Look, Surroundings, between, look, traffic_of
 
@@ -53,6 +54,7 @@ async def measure(
     The engine's identity is read before and after each ruler. Changed, or not the one ordered: invalid, and why.
     """
     rulers = rulers_for(assignment.rulers)
+    await refuse_unless_ready(site)
     capabilities = await site.adapter.capabilities(site.endpoint)
     bench = _bench(site, assignment, capabilities, progress, others)
     document = await _opened(site, assignment, capabilities, now())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,6 +16,7 @@ from pitstop.core.documents import EngineIdentity
 from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 from pitstop.engines.adapter import Adapter
+from pitstop.engines.detect import kind_at
 from pitstop.engines.registry import adapter_for
 from pitstop.launch.launcher import Launcher, LaunchSpec, Running
 from pitstop.launch.plan import environ_with_literals, plan
@@ -80,6 +82,19 @@ def site_of(name: str, engine: Engine, home: Home, environ: Mapping[str, str]) -
         spec=spec,
         environ=environ_with_literals(engine, environ),
     )
+
+
+async def site_by_url(base_url: str, model: str, kind: str, api_key_env: str, environ: Mapping[str, str]) -> Site:
+    """The site of a server that stands in no configuration; it is asked which engine it is when `kind` is empty."""
+    if urlsplit(base_url).scheme not in ("http", "https"):
+        raise UsageError(f"--base-url {base_url} is no http(s) URL.", hint="As in http://127.0.0.1:8001/v1.")
+    key = environ.get(api_key_env) if api_key_env else None
+    if api_key_env and not key:
+        raise UsageError(f"{api_key_env} is not set.", hint="Export the variable that holds the key.")
+    endpoint = Endpoint(base_url, model, key)
+    adapter = adapter_for(kind or await kind_at(endpoint))
+    raw = {"kind": adapter.kind, "model": model, "base_url": base_url, "api_key_env": api_key_env}
+    return Site(base_url, msgspec.convert(raw, Engine), endpoint, adapter, None, None, environ)
 
 
 def engine_named(config: Config, name: str | None) -> tuple[str, Engine]:

@@ -1,7 +1,8 @@
+import msgspec
 import pytest
 
 from pitstop.core.documents import EngineIdentity, Figure, RunDocument, Status, Verdict
-from pitstop.services.trial.verdicts import Question, judge_arm
+from pitstop.services.trial.verdicts import Question, judge_arms
 from pitstop.stats.noise import NoisePrior
 
 KEY = ("decode", "prose/en", "decode_tok_s")
@@ -23,7 +24,7 @@ def runs(*figures):
 
 
 def judged(production, variant, noise=NOISE, primary=("decode/*/decode_tok_s",), blocks=(0, 1)):
-    return judge_arm("k2", production, variant, Question(0.03, primary, blocks), lambda _key: noise)
+    return judge_arms(production, {"k2": variant}, Question(0.03, primary, blocks), lambda _key: noise)
 
 
 def test_a_clear_gain_in_both_blocks_is_better():
@@ -64,3 +65,15 @@ def test_lower_is_better_for_a_time():
     slow, quick = figure(0.5, metric="ttft_s"), figure(0.3, metric="ttft_s")
     [record] = judged(runs(slow, slow), runs(quick, quick))
     assert (record.verdict, record.primary) == (Verdict.BETTER, False)
+
+
+def test_of_many_figures_that_were_not_named_beforehand_a_lucky_one_does_not_decide():
+    def many(first):
+        figures = [msgspec.structs.replace(figure(first if n == 0 else 100.0), case=f"case{n}") for n in range(30)]
+        return {block: RunDocument(id=str(block), started_at="", engine=ENGINE, figures=figures) for block in (0, 1)}
+
+    noise = NoisePrior(sd=0.03, df=30)
+    alone = judged(runs(figure(100.0), figure(100.0)), runs(figure(107.0), figure(107.0)), noise=noise)
+    beside = judged(many(100.0), many(107.0), noise=noise, primary=())
+    assert alone[0].verdict is Verdict.BETTER
+    assert {record.verdict for record in beside} == {Verdict.UNDECIDED}

@@ -21,7 +21,7 @@ from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.perform import Crew, Hands
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import document, read_runs
-from pitstop.services.trial.verdicts import Key, Question, judge_arm
+from pitstop.services.trial.verdicts import Key, Question, judge_arms
 from pitstop.stats.noise import NoisePrior
 
 
@@ -135,10 +135,8 @@ def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> li
     def noise(key: Key) -> NoisePrior | None:
         return ledger.noise_prior(promise.engine.kind, *key) if ledger else None
 
-    judged: list[VerdictRecord] = []
-    for index, arm in enumerate(promise.arms[1:], start=1):
-        judged += judge_arm(arm.name, production, read_runs(folder.path, promise, index), question, noise)
-    return judged
+    variants = {arm.name: read_runs(folder.path, promise, index) for index, arm in enumerate(promise.arms) if index}
+    return judge_arms(production, variants, question, noise)
 
 
 def _primary(promise: Promise) -> tuple[str, ...]:

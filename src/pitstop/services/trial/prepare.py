@@ -17,9 +17,9 @@ from pitstop.core.home import Home
 from pitstop.core.units import format_size
 from pitstop.decisions.idle import parse_window
 from pitstop.decisions.trial import Boot, schedule
-from pitstop.engines.adapter import Readiness
 from pitstop.launch.plan import plan
 from pitstop.rulers.registry import ruler_for
+from pitstop.services.readiness import refuse_unless_ready
 from pitstop.services.site import Site
 from pitstop.services.trial.folder import owed
 from pitstop.services.trial.promise import Arm, Promise
@@ -72,7 +72,7 @@ async def refuse_what_cannot_work(promise: Promise, site: Site, home: Home, avai
             f"production could not be recreated: {why}", hint="Nothing was touched. Make it launchable, then try again."
         )
     await _refuse_unless_as_configured(promise, site)
-    await _refuse_unless_well(site)
+    await refuse_unless_ready(site)
     _refuse_low_memory(promise, available_bytes)
 
 
@@ -118,16 +118,6 @@ async def _refuse_unless_as_configured(promise: Promise, site: Site) -> None:
             f"production runs as {found.fingerprint}, but the configuration says {ordered.fingerprint}: "
             "a knob, the command or the image differs.",
             hint=f"Nothing was touched. Run `pitstop restart {name}` to make them equal, or correct the file.",
-        )
-
-
-async def _refuse_unless_well(site: Site) -> None:
-    report = await site.adapter.readiness(site.endpoint)
-    if report.readiness is not Readiness.READY:
-        models = f" It lists: {', '.join(report.models)}." if report.models else ""
-        raise EngineFailed(
-            f"production ({site.name}) is not well: {report.readiness}. {report.detail}{models}",
-            hint=f"Nothing was touched. See `pitstop logs {site.name}`.",
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pitstop.core.documents import Figure, RunDocument, Status, Verdict, VerdictRecord
 from pitstop.decisions.merit import higher_is_better, is_judged, matches
+from pitstop.stats.holm import corrected
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.verdict import Block, Judgement, judge
 
@@ -24,20 +25,33 @@ class Question:
     blocks: Sequence[int]
 
 
-def judge_arm(name: str, production: Runs, variant: Runs, question: Question, noise: Noise) -> list[VerdictRecord]:
-    """One record per figure that either arm has; primary ones first, each in the order in which it was measured."""
-    keys = list(dict.fromkeys(_keys(production.values()) + _keys(variant.values())))
-    records = [_record(name, key, production, variant, question, noise) for key in keys]
+def judge_arms(production: Runs, variants: Mapping[str, Runs], question: Question, noise: Noise) -> list[VerdictRecord]:
+    """One record per variant and figure that either arm has: primary ones first, in the order of measuring.
+
+    The primary figures were named beforehand and stand alone; the rest, over all variants, share Holm's correction.
+    """
+    asked = [(name, key) for name, runs in variants.items() for key in _keys([*production.values(), *runs.values()])]
+    judged = [
+        (matches(question.primary, *key), _judged(key, production, variants[name], question, noise))
+        for name, key in asked
+    ]
+    records = [
+        _record(name, key, primary, judgement, question.minimum_effect)
+        for (name, key), (primary, _), judgement in zip(asked, judged, corrected(judged), strict=True)
+    ]
     return sorted(records, key=lambda record: not record.primary)
 
 
 def _keys(runs: Iterable[RunDocument]) -> list[Key]:
-    return [(f.ruler, f.case, f.metric) for run in runs for f in run.figures if is_judged(f.metric)]
+    return list(dict.fromkeys((f.ruler, f.case, f.metric) for run in runs for f in run.figures if is_judged(f.metric)))
 
 
-def _record(name: str, key: Key, production: Runs, variant: Runs, question: Question, noise: Noise) -> VerdictRecord:
+def _judged(key: Key, production: Runs, variant: Runs, question: Question, noise: Noise) -> Judgement:
     pairs = [(_figure(production.get(block), key), _figure(variant.get(block), key)) for block in question.blocks]
-    judgement = _judge(pairs, key, question.minimum_effect, noise(key))
+    return _judge(pairs, key, question.minimum_effect, noise(key))
+
+
+def _record(name: str, key: Key, primary: bool, judgement: Judgement, minimum_effect: float) -> VerdictRecord:
     ruler, case, metric = key
     return VerdictRecord(
         arm=name,
@@ -45,10 +59,10 @@ def _record(name: str, key: Key, production: Runs, variant: Runs, question: Ques
         case=case,
         metric=metric,
         verdict=judgement.verdict,
-        primary=matches(question.primary, *key),
+        primary=primary,
         ratio=judgement.ratio,
         interval=judgement.interval,
-        minimum_effect=question.minimum_effect,
+        minimum_effect=minimum_effect,
         noise_floor=judgement.noise_floor,
         blocks=judgement.blocks,
         reason=judgement.reason,
