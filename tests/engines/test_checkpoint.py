@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitstop.engines.checkpoint import active_of, weight_bytes
@@ -77,6 +77,7 @@ def test_a_missing_shard_gives_no_answer(tmp_path: Path) -> None:
     assert weight_bytes(tmp_path) is None
 
 
+@settings(max_examples=40)  # each writes three files
 @given(st.binary(max_size=200))
 def test_no_damaged_file_makes_it_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     folder = tmp_path_factory.mktemp("model")

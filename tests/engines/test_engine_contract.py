@@ -14,7 +14,7 @@ from pitstop.engines.since import OwnTraffic, foreign_traffic, reset_between, si
 from support.embedded import embedded_engine
 from support.fake_engine import as_json, as_text, listed, serving
 
-REPEATING = "Repeat this sentence ten times: The quick brown fox jumps over the lazy dog near the river bank."
+REPEATING = "Repeat this ten times: one two three four five six."
 
 
 @dataclass
@@ -52,7 +52,7 @@ async def fake_llamacpp():
 @pytest.fixture(scope="module")
 def real_endpoint(tmp_path_factory):
     log = tmp_path_factory.mktemp("engine") / "log"
-    with embedded_engine(log, "--ctx", "2048", "--spec", "ngram-cache") as endpoint:
+    with embedded_engine(log, "--ctx", "2048", "--threads", "1", "--spec", "ngram-cache") as endpoint:
         yield endpoint
 
 
@@ -67,7 +67,7 @@ async def engine(request):
 
 
 async def chat(endpoint: Endpoint, prompt: str = REPEATING) -> dict[str, int]:
-    payload = {"model": endpoint.model, "messages": [{"role": "user", "content": prompt}], "max_tokens": 120}
+    payload = {"model": endpoint.model, "messages": [{"role": "user", "content": prompt}], "max_tokens": 48}
     answer = await post_json(endpoint, "/chat/completions", payload | {"temperature": 0}, deadline_s=120)
     assert isinstance(answer, Answer), answer
     return answer.value["usage"]
