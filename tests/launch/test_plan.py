@@ -267,3 +267,17 @@ def test_the_port_comes_from_the_base_url(url, port, host):
             planned(engine)
     else:
         assert (planned(engine).port, planned(engine).host) == (port, host)
+
+
+def test_a_secret_is_no_knob():
+    engine = process('[engine.e.knob.TOKEN]\nenv = "HF_TOKEN"')
+    with pytest.raises(UsageError, match="a knob cannot carry the secret HF_TOKEN") as caught:
+        planned(engine, {"TOKEN": "hf_abcdefghijkl"})
+    assert "hf_abc" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("overrides", "last"), [({}, "unless-stopped"), ({"IMAGE": "x:1"}, "--restart=no")])
+def test_only_production_is_revived_by_its_container_engine(overrides, last):
+    launch = msgspec.structs.replace(TWO_MODELS["mid"].launch, run=("--restart", "unless-stopped"))
+    spec = plan("mid", msgspec.structs.replace(TWO_MODELS["mid"], launch=launch), overrides, environ=ENVIRON)
+    assert spec.argv[int(spec.options["image_at"]) - 1] == last

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from datetime import UTC, datetime
 
@@ -12,10 +13,11 @@ from pitstop.core.errors import EngineFailed
 from pitstop.core.home import Home
 from pitstop.launch import cgroup, container, logfile, proc, tree
 from pitstop.launch.command import CommandFailed
-from pitstop.launch.container import LABEL_FINGERPRINT, Container
+from pitstop.launch.container import LABEL_FINGERPRINT, POLICIES_THAT_REVIVE, Container
 from pitstop.launch.container_engine import ContainerEngine, registry_digest
 from pitstop.launch.launcher import LaunchSpec
 
+_LOG = logging.getLogger(__name__)
 _KEPT_LOG_LINES = 20_000
 _POLL_S = 0.25
 _AFTER_KILL_S = 30.0
@@ -44,6 +46,16 @@ async def end(engine: ContainerEngine, found: Container, grace_s: float) -> None
         if loop.time() > deadline:
             raise EngineFailed(f"processes of container {found.name} survived SIGKILL: {left}.")
         await asyncio.sleep(_POLL_S)
+
+
+async def hold(engine: ContainerEngine, found: Container) -> None:
+    """Switch off a restart policy that would bring a stopped container back in the middle of a test."""
+    if found.restart_policy not in POLICIES_THAT_REVIVE or found.host.get("AutoRemove"):
+        return
+    try:
+        await engine.set_restart_policy(found.id, "no")
+    except CommandFailed as failed:  # podman before 5.1 cannot; it revives containers only when the machine boots
+        _LOG.warning("the restart policy %s of %s stays: %s", found.restart_policy, found.name, failed.message)
 
 
 async def keep_log(engine: ContainerEngine, home: Home, spec: LaunchSpec, found: Container) -> None:

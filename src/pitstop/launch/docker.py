@@ -10,12 +10,13 @@ from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.core.home import Home
 from pitstop.launch import container, environment, logfile, proc, record
 from pitstop.launch.command import CommandFailed, Failure
-from pitstop.launch.container import LABEL_ENGINE, LABEL_FINGERPRINT, POLICIES_THAT_REVIVE, Container
+from pitstop.launch.container import LABEL_ENGINE, LABEL_FINGERPRINT, Container
 from pitstop.launch.container_engine import ContainerEngine
 from pitstop.launch.containers import (
     container_log,
     end,
     engine_of,
+    hold,
     image_digest,
     keep_log,
     remember_image,
@@ -129,8 +130,8 @@ class DockerLauncher:
         if is_ours(found, spec):
             await keep_log(engine, self._home, spec, await engine.inspect(found.id) or found)
             await engine.remove(found.id)
-        elif found.restart_policy in POLICIES_THAT_REVIVE and not found.host.get("AutoRemove"):
-            await engine.set_restart_policy(found.id, "no")
+        else:
+            await hold(engine, found)
 
     async def _run(self, engine: ContainerEngine, spec: LaunchSpec, secrets: Mapping[str, str]) -> Container:
         deadline = asyncio.get_running_loop().time() + _NAME_FREE_S

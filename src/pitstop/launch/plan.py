@@ -50,6 +50,7 @@ def plan(
     settings = settings_of(name, engine, overrides or {})
     port, host = address_of(engine)
     draft = _Draft(name, engine, settings, {"port": str(port), "python": python}, environ)
+    draft.is_variant = any(settings[knob] != value for knob, value in knobs_of(engine).items())
     common = {
         "engine": name,
         "port": port,
@@ -115,6 +116,7 @@ class _Draft:
         assert engine.launch is not None
         self.name, self.settings, self._words, self._environ = name, settings, words, environ
         self._unit = isinstance(engine.launch, SystemdLaunch)
+        self.is_variant = False
         self.args: tuple[str, ...] = ()
         self.env: dict[str, str] = {}
         self.secret_env: dict[str, str] = {}
@@ -136,7 +138,16 @@ class _Draft:
         # A unit keeps its defaults in its own file: only what is turned is written beside it.
         untold = value == knob.default and (value == OFF or self._unit)
         if knob.env and not untold:
+            self._refuse_secret_knob(knob.env, value)
             self._set(knob.env, value)
+
+    def _refuse_secret_knob(self, key: str, value: str) -> None:
+        """What is turned is printed, compared and journaled: that is no place for a secret."""
+        if is_secret(key, value) and _REFERENCE.fullmatch(value) is None:
+            raise UsageError(
+                f"engine {self.name}: a knob cannot carry the secret {key}.",
+                hint=f'Put {key} = "${{{key}}}" into [engine.{self.name}.launch.env] and export it.',
+            )
 
     def _set(self, key: str, value: str) -> None:
         reference = _REFERENCE.fullmatch(value)
@@ -179,11 +190,14 @@ def _docker(launch: DockerLaunch, draft: _Draft, common: dict[str, object]) -> L
     image = draft.settings[BUILT_IN_KNOB]
     _refuse_own_options(draft.name, launch.run)
     command = draft.filled(launch.command) + draft.args
+    run = draft.filled(launch.run)
+    if draft.is_variant and any(word.partition("=")[0] == "--restart" for word in run):
+        run += ("--restart=no",)  # a candidate that the guard killed, or that died, must stay dead; the last one counts
     settings = [word for key, value in draft.env.items() for word in ("--env", f"{key}={value}")]
     settings += [word for key in draft.secret_env for word in ("--env", key)]
     argv = (
         launch.binary, "run", "--detach", "--pull", "never", "--name", launch.name,
-        *draft.filled(launch.run), *settings, image, *command,
+        *run, *settings, image, *command,
     )  # fmt: skip
     return _spec(
         common,

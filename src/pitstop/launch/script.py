@@ -16,7 +16,7 @@ from pitstop.core.home import Home
 from pitstop.launch import command, container, environment, known, logfile, proc, record, taken
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container import POLICIES_THAT_REVIVE, Container
-from pitstop.launch.containers import container_log, end, engine_of, image_digest, version_inside
+from pitstop.launch.containers import container_log, end, engine_of, hold, image_digest, version_inside
 from pitstop.launch.launcher import NOT_SET, OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.mark import Mark
@@ -223,8 +223,8 @@ class ScriptLauncher:
     async def _hold(self, spec: LaunchSpec, found: Container) -> None:
         """A policy that would bring the container back in the middle of a test is switched off."""
         left = await self._container(spec)
-        if left is not None and left.id == found.id and left.restart_policy in POLICIES_THAT_REVIVE:
-            await engine_of(spec).set_restart_policy(left.id, "no")
+        if left is not None and left.id == found.id:
+            await hold(engine_of(spec), left)
 
     def _remember_policy(self, spec: LaunchSpec, found: Container | None, policy: str | None) -> None:
         if found is None or policy not in POLICIES_THAT_REVIVE:
