@@ -23,6 +23,7 @@ from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.perform import Crew, Say
 from pitstop.services.trial.promise import Promise
+from pitstop.services.trial.record import MEMORY
 
 
 def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progress) -> Crew:
@@ -41,7 +42,7 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
             min_available_bytes=int(limits.min_available), max_swap_growth_bytes=int(limits.max_swap_growth)
         )
         order = guard_order(
-            site.name, policy, home, stamp=f"{now():%Y%m%d-%H%M%S}", csv=str(home.trials / promise.id / "memory.csv")
+            site.name, policy, home, stamp=f"{now():%Y%m%d-%H%M%S}", csv=str(home.trials / promise.id / MEMORY)
         )
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log") as guard:
             yield guard

@@ -13,11 +13,13 @@ from typing import Any
 import msgspec
 
 from pitstop.core.documents import ArmRecord, ProductionRecord, RunDocument, TrialDocument
+from pitstop.decisions.memory_curve import memory_curve
 from pitstop.decisions.trial import Action, Boot, Do, Ending, How, State
 from pitstop.services.trial.journal import Entry, entries
 from pitstop.services.trial.promise import Arm, Promise
 
 PROOF = "proof.json"
+MEMORY = "memory.csv"  # the guard's readings over the whole trial
 
 
 class Proof(msgspec.Struct, frozen=True):
@@ -119,23 +121,36 @@ def _arm(folder: Path, promise: Promise, index: int, told: list[Entry]) -> ArmRe
         overrides=arm.overrides,
         fingerprint=arm.spec.fingerprint,
         runs=list(read_runs(folder, promise, index).values()),
-        incidents=list(_incidents(told, index)),
+        incidents=_incidents(folder, promise, told, index),
     )
 
 
-def _incidents(told: list[Entry], arm: int) -> list[dict[str, Any]]:
-    """Boots that failed, crashes and guard stops: results of the arm, not missing data."""
+def _incidents(folder: Path, promise: Promise, told: list[Entry], arm: int) -> list[dict[str, Any]]:
+    """Boots that failed, crashes and guard stops: results of the arm, not missing data; with the memory meanwhile."""
     found: list[dict[str, Any]] = []
     current: Action | None = None
+    booted_at = ""
     for entry in told:
         if entry.kind == "begun":
             current = entry.action
+            booted_at = entry.at if current and current.do is Do.BOOT else booted_at
         elif current and _failed(entry, current, arm):
             assert current.boot
             assert entry.outcome
             block, reason = current.boot.block, entry.outcome.reason
-            found.append({"at": entry.at, "block": block, "step": current.do.value, "reason": reason})
+            curve = _memory(folder, promise, booted_at, entry.at)
+            found.append({"at": entry.at, "block": block, "step": current.do.value, "reason": reason, **curve})
     return found
+
+
+def _memory(folder: Path, promise: Promise, since: str, until: str) -> dict[str, Any]:
+    """The guard's readings of one boot; nothing where there are none."""
+    try:
+        rows = (folder / MEMORY).read_text("utf-8", "replace").split("\n")
+    except OSError:
+        return {}
+    curve = memory_curve(rows, since, until, int(promise.trial.guard.min_available))
+    return {"memory_curve": curve} if curve else {}
 
 
 def _failed(entry: Entry, action: Action, arm: int) -> bool:
