@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from pitstop.core.config.defaults import duration
+from pitstop.core.config.footprint import FootprintHints
 from pitstop.core.units import Duration, Size
 
 OFF = "off"  # a knob's value that leaves its arguments out
@@ -86,5 +87,6 @@ class Engine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     thinking: Literal["", "chat_template", "reasoning_effort", "none"] = (
         ""  # how thinking is switched; asked when empty
     )
+    footprint: FootprintHints = msgspec.field(default_factory=FootprintHints)
     launch: Launch | None = None
     knob: dict[str, Knob] = {}

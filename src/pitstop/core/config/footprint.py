@@ -1,0 +1,18 @@
+"""`[engine.NAME.footprint]`: what a person knows of an engine's memory and no file says."""
+
+from __future__ import annotations
+
+import msgspec
+
+from pitstop.core.units import Size
+
+
+class FootprintHints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Each one counts before what `pitstop plan` would find or assume."""
+
+    weights: Size | None = None
+    kv: Size | None = None
+    draft: Size | None = None  # MTP heads and draft models that the server's own budget does not cover
+    context: Size | None = None  # CUDA context and graphs
+    host: Size | None = None  # the process on the CPU side
+    start_extra: Size | None = None  # compilation and profiling while it starts, above the steady state
