@@ -21,6 +21,7 @@ _HEAD = re.compile(r"(?:^|\.)(?:lm_head|output|embed_out)\.")
 _ASIDE = re.compile(
     r"(?:^|\.)(?:visual|vision_tower|vision_model|audio_tower|audio_model|multi_modal_projector|mtp|mtp_layers)\."
 )
+_MTP = re.compile(r"(?:^|\.)(?:mtp|mtp_layers)\.")
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_top_k")
 
@@ -42,6 +43,15 @@ def weight_bytes(folder: Path) -> WeightBytes | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return active_of(sizes, config) if sizes else None
+
+
+def mtp_bytes(folder: Path) -> int | None:
+    """Bytes of the model's own MTP heads; None as for `weight_bytes`, or when it has none under their usual names."""
+    try:
+        sizes = _tensor_sizes(folder)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    return sum(size for name, size in sizes.items() if _MTP.search(name)) or None
 
 
 def active_of(sizes: Mapping[str, int], config: Mapping[str, Any]) -> WeightBytes | None:
