@@ -117,3 +117,23 @@ CASES = [
 @pytest.mark.parametrize(("wish", "where", "expected"), CASES)
 def test_where_nonce_system_prompt_and_question_go(wish, where, expected):
     assert [(m["role"], m["content"]) for m in messages_with("N", wish, **where)] == expected
+
+
+async def test_a_server_that_is_still_loading_teaches_nothing():
+    class Loading(PacedServer):
+        loading = True
+
+        def _chat(self, connection, request, now):
+            if self.loading:
+                return self._whole(connection, 503, _error("Loading model", code=503))
+            return super()._chat(connection, request, now)
+
+    with Loading(Pace(rate_tok_s=1000, ttft_s=0.005, reasoning=10**6)) as server:
+        bench = bench_for(server, max_tokens=8)
+        early = await Decode().measure(bench)
+        assert "thinking-unknown" in {notice.code for notice in early.warnings}
+        assert all("503" in figure.reason for figure in early.figures)
+        server.loading = False
+        later = await Decode().measure(bench)
+    assert {figure.case for figure in later.figures} == {"code/de/think-on"}
+    assert "thinking-always" in {notice.code for notice in later.warnings}

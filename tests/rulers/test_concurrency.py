@@ -62,7 +62,7 @@ async def test_a_server_that_takes_no_more_ends_the_sweep_with_the_reason():
 async def test_streams_that_only_wait_end_the_sweep_and_show_the_knee():
     with OneAtATime(FAST) as server:
         result = await Concurrency().measure(bench_for(server, concurrency=(1, 4, 8), runs=1, max_tokens=20))
-    assert "over-saturated" in {notice.code for notice in result.warnings}
+    assert "sweep-stopped" in {notice.code for notice in result.warnings}
     assert figure_of(result, "c8", "throughput_tok_s").status is Status.UNAVAILABLE
     assert figure_of(result, "sweep", "knee_streams").value == 1
 

@@ -2,9 +2,7 @@ import pytest
 
 from pitstop.rulers.language import language_of
 
-GERMAN = (
-    "Die Sicherung ist erst dann etwas wert, wenn man sie einmal zurückgespielt hat und weiß, dass es geht."
-)
+GERMAN = "Die Sicherung ist erst dann etwas wert, wenn man sie einmal zurückgespielt hat und weiß, dass es geht."
 ENGLISH = "A backup is only worth something once it has been restored and you know that it really works for you now."
 
 

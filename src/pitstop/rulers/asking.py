@@ -106,14 +106,14 @@ class Asker:
     async def _say_hello(self) -> None:
         learnt, asked_for = self.bench.learnt, self.client.agreement
         first = await self.ask("hello", Wish(HELLO, max_tokens=1))
-        if first.ok or not _may_be_the_system_message(first):
-            learnt.nonce_in_user_message = False
+        if not _may_be_the_system_message(first):
+            learnt.nonce_in_user_message = False if first.ok else None  # None: the next ruler says hello again
             self._note_template(first)
             return
         self.client.agreement = asked_for  # it was stepped down for a refusal that may have had another cause
         learnt.nonce_in_user_message = True
         second = await self.ask("hello", Wish(HELLO, max_tokens=1))
-        learnt.nonce_in_user_message = second.ok
+        learnt.nonce_in_user_message = True if second.ok else None
         self._note_template(second)
 
     def _note_template(self, hello: Reply) -> None:

@@ -24,6 +24,8 @@ async def why_no_budget(asker: Asker) -> str:
     learnt = asker.bench.learnt
     if learnt.budget_refusal is None:
         reply = await asker.ask("budget-probe", Wish("Hi.", max_tokens=1, extra=budget_extra(64)))
-        refused = not reply.ok and reply.refusal is not None and reply.refusal.failure in _REFUSALS
-        learnt.budget_refusal = reply.record.error if refused else ""
+        refused = reply.refusal is not None and reply.refusal.failure in _REFUSALS
+        if reply.ok or refused:
+            learnt.budget_refusal = reply.record.error if refused else ""
+        return reply.record.error
     return learnt.budget_refusal

@@ -50,7 +50,7 @@ async def _sweep(asker: Asker, levels: Sequence[int], state: ThinkingState) -> N
         measured.append(await _level(asker, streams, state, index, len(levels)))
         reason = over_saturated([batches.level for batches in measured])
         if reason:
-            _skip(asker, levels[index + 1 :], reason)
+            _skip(asker, levels[index + 1 :], f"over-saturated: {reason}" if index else reason)
             break
     _tell_knee(asker, measured)
 
@@ -73,11 +73,10 @@ async def _level(asker: Asker, streams: int, state: ThinkingState, levels_done: 
 
 
 def _skip(asker: Asker, levels: Sequence[int], reason: str) -> None:
-    text = f"over-saturated: {reason}"
-    asker.result.warnings.append(Notice(code="over-saturated", text=text))
+    asker.result.warnings.append(Notice(code="sweep-stopped", text=f"the sweep was stopped: {reason}"))
     for streams in levels:
         measured = Measured(asker.ruler, f"c{streams}", "none")
-        asker.result.figures.extend(measured.unavailable(metric, f"not measured, {text}") for metric in METRICS)
+        asker.result.figures.extend(measured.unavailable(metric, f"not measured, {reason}") for metric in METRICS)
 
 
 def _tell_knee(asker: Asker, measured: Sequence[Batches]) -> None:

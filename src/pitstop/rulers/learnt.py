@@ -26,6 +26,7 @@ class Switch:
     kind: str  # chat_template | reasoning_effort | none
     states: tuple[ThinkingState, ...]
     notices: tuple[Notice, ...] = ()
+    known: bool = True  # False: no probe was answered, so the next ruler asks again
 
     def chosen(self, wanted: Sequence[str]) -> tuple[ThinkingState, ...]:
         """The wanted states that exist; where none of them does, what the model does anyway."""

@@ -118,4 +118,4 @@ async def _languages(asker: Asker, base: _Tried) -> None:
     for case, one, prompt in (("system-default", base, ""), ("system-set", with_prompt, system)):
         detail = {"system_prompt": prompt, "budget": base.row.budget_tok}
         measured = Measured(asker.ruler, case, "py3langid", detail=detail)
-        asker.result.figures.append(wrong_language(measured, one.row))
+        asker.result.figures.append(wrong_language(measured, one.row, one.replies))

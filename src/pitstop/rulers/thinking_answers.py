@@ -60,7 +60,7 @@ def row_figures(measured: Measured, row: BudgetRow, replies: Sequence[Reply]) ->
     silent = "the server does not tell reasoning tokens apart"
     return [
         *(_share(measured, name, count, len(row.attempts)) for name, count in shares.items()),
-        wrong_language(measured, row),
+        wrong_language(measured, row, replies),
         measured.figure("e2e_s", [attempt.e2e_s for attempt in row.attempts]),
         measured.figure("completion_tok", tokens, unit="tok", missing="the server sent no usage"),
         measured.figure("reasoning_tok", thought, unit="tok", missing=silent),
@@ -74,11 +74,12 @@ def _share(measured: Measured, name: str, count: int, of: int, detail: dict[str,
     return measured.figure(name, [count / of], unit="fraction", bounds=bounds, detail=told)
 
 
-def wrong_language(measured: Measured, row: BudgetRow) -> Figure:
+def wrong_language(measured: Measured, row: BudgetRow, replies: Sequence[Reply]) -> Figure:
     """Of those answers whose language can be told: short and mixed ones are said to be uncertain, not counted."""
     told = sum(attempt.language_ok is not None for attempt in row.attempts)
     detail = {"uncertain": row.uncertain_language}
     if not told:
-        reason = "no answer was long and pure enough to tell its language"
+        unclear = "no answer was long and pure enough to tell its language"
+        reason = unclear if row.attempts else failure_reason([reply.record for reply in replies])
         return measured.unavailable("wrong_language_share", reason, unit="fraction", detail=detail)
     return _share(measured, "wrong_language_share", row.wrong_language, told, detail)

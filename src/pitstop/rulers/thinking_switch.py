@@ -38,10 +38,12 @@ def extra_for(kind: str, state: str) -> dict[str, Any]:
 async def find_switch(asker: Asker) -> Switch:
     """The run's switch: told by the configuration, found before, or tried out now."""
     learnt = asker.bench.learnt
-    if learnt.switch is None:
-        learnt.switch = await _told(asker) if asker.bench.thinking_switch else await _tried(asker)
-    asker.result.warnings.extend(learnt.switch.notices)
-    return learnt.switch
+    switch = learnt.switch
+    if switch is None:
+        switch = await _told(asker) if asker.bench.thinking_switch else await _tried(asker)
+        learnt.switch = switch if switch.known else None
+    asker.result.warnings.extend(switch.notices)
+    return switch
 
 
 async def _told(asker: Asker) -> Switch:
@@ -83,6 +85,9 @@ async def _nothing_to_switch(asker: Asker) -> Switch:
 
 
 def _nothing(plain: Reply) -> Switch:
+    if not plain.ok:
+        text = f"whether this model reasons is not known, for the request that asked failed: {plain.record.error}"
+        return Switch("none", (ThinkingState("off"),), (Notice(code="thinking-unknown", text=text),), known=False)
     if thought(plain):
         text = "this model reasons whatever it is asked, so only think-on is measured"
         return Switch("none", (ThinkingState("on"),), (Notice(code="thinking-always", text=text),))
