@@ -21,8 +21,7 @@ def write(connection: Connection, document: RunDocument, trial_id: str | None, a
         if known == (text, trial_id, arm):
             return
     put(connection, run, _row(document, text, trial_id, arm))
-    connection.execute(delete(sample).where(sample.c.run_id == document.id))
-    connection.execute(delete(figure).where(figure.c.run_id == document.id))
+    connection.execute(delete(figure).where(figure.c.run_id == document.id))  # and with them their samples
     _insert_figures(connection, document)
 
 
