@@ -107,7 +107,7 @@ def test_every_sample_is_a_dot(count: int) -> None:
 
 def test_labels_of_twenty_arms_and_a_hundred_levels_do_not_overlap() -> None:
     places = [(40 + 9 * index, f"{2**index:,}") for index in range(60)]
-    kept = not_overlapping(places, Box(40, 0, 600, 100))
+    kept = not_overlapping(places, Box(40, 0, 600, 100, 640))
     ends = [(x - text_width(label, 11) / 2, x + text_width(label, 11) / 2) for x, label in kept]
     assert all(before[1] < after[0] for before, after in itertools.pairwise(ends))
     assert len(kept) > 5

@@ -31,6 +31,12 @@ def test_the_schema_is_one_and_takes_what_pitstop_writes(name: str) -> None:
     jsonschema.validate(json.loads(encode(_EXAMPLES[name])), schema)
 
 
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_published_schema_is_the_current_one(name: str) -> None:
+    published = _PAGE.parent / f"schemas/pitstop.{name}.v1.json"
+    assert published.read_bytes() == encode(document_schema(name))
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import shutil
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +61,12 @@ async def opened(profile: Path, url: str, *, width: int, dark: bool = False) -> 
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert program, "this test needs Chromium (Debian: apt-get install chromium)"
     browser = await asyncio.create_subprocess_exec(
-        program, *_FLAGS, f"--user-data-dir={profile}", "about:blank", stderr=asyncio.subprocess.DEVNULL
+        program,
+        *_FLAGS,
+        f"--user-data-dir={profile}",
+        "about:blank",
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         port = await _port(profile / "DevToolsActivePort")
@@ -72,7 +79,7 @@ async def opened(profile: Path, url: str, *, width: int, dark: bool = False) -> 
                 yield tab
     finally:
         with contextlib.suppress(ProcessLookupError):
-            browser.kill()
+            os.killpg(browser.pid, signal.SIGKILL)  # a browser is a family of processes
         await browser.wait()
 
 

@@ -31,7 +31,7 @@ def share_bars(title: str, axis: str, rows: Sequence[Bar], size: Size = Size.WID
     narrow = size is Size.NARROW
     labels = 0.0 if narrow else min(320.0, max([text_width(row.label) for row in rows], default=0) + 18)
     height = _ROW_PX + (_LABEL_PX if narrow else 0)
-    box = Box(labels + 6, 6, size.value - 96, 6 + height * len(rows))
+    box = Box(labels + 6, 6, size.value - 96, 6 + height * len(rows), size.value)
     most = max([1.0, *(value for row in rows for value in plottable([row.share, *row.samples]))])
     scale = Linear(0.0, most * 1.02, box.left, box.right, round_ticks(0.0, most, 5))
     parts = [
@@ -45,7 +45,7 @@ def share_bars(title: str, axis: str, rows: Sequence[Bar], size: Size = Size.WID
 
 def _drawn(row: Bar, scale: Linear, box: Box, top: float, narrow: bool) -> Markup:
     if narrow:
-        parts = [text(0, top + 13, fit(row.label, box.right), "label")]
+        parts = [text(0, top + 13, fit(row.label, box.outer), "label")]
         top += _LABEL_PX
     else:
         parts = [text(box.left - 12, top + _ROW_PX / 2 + 4, fit(row.label, box.left - 18), "label", "end")]

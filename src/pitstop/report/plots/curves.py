@@ -34,7 +34,7 @@ def curves(
     up = _upward(known, top + _HEIGHT_PX, top)
     wording = in_unit(unit)
     gutter = max([text_width(wording(tick), 11) for tick in up.ticks], default=0) + 10
-    box = Box(gutter, top, size.value - 12, top + _HEIGHT_PX)
+    box = Box(gutter, top, size.value - 12, top + _HEIGHT_PX, size.value)
     places = _places(levels, box)
     parts = [*keys, *left_axis(up, box, axis_title(unit), wording)]
     parts += level_axis([f"{level:,}" for level in levels], list(places.values()), box, steps)

@@ -34,7 +34,9 @@ def dot_rows(title: str, unit: str, rows: Sequence[DotRow], size: Size = Size.WI
     wording = in_unit(unit)
     value_room = max([text_width(_value_text(row, wording), bold=True) for row in rows], default=0) + 20
     label_room = 0.0 if narrow else min(300.0, max([text_width(row.label) for row in rows], default=0) + 18)
-    box = Box(label_room + 6, 6, size.value - min(value_room, 150), 6 + sum(_height(row, narrow) for row in rows))
+    box = Box(
+        label_room + 6, 6, size.value - min(value_room, 150), 6 + sum(_height(row, narrow) for row in rows), size.value
+    )
     known = [value for row in rows for value in plottable([*row.samples, row.value, *(row.bounds or ())])]
     scale = scale_for(_not_magnified(known), box.left, box.right)
     parts = bottom_axis(scale, box, axis_title(unit), wording)
@@ -52,10 +54,10 @@ def _height(row: DotRow, narrow: bool) -> float:
 def _drawn(row: DotRow, scale: Scale, box: Box, top: float, wording: Wording, *, narrow: bool) -> Markup:
     parts = []
     if row.heading:
-        parts.append(text(0, top + 18, fit(row.heading, box.right), "heading"))
+        parts.append(text(0, top + 18, fit(row.heading, box.outer), "heading"))
         top += _HEADING_PX
     if narrow:
-        parts.append(text(0, top + 12, fit(row.label, box.right), "label"))
+        parts.append(text(0, top + 12, fit(row.label, box.outer), "label"))
         top += _LABEL_PX
     else:
         parts.append(text(box.left - 12, top + _ROW_PX / 2 + 4, fit(row.label, box.left - 18), "label", "end"))

@@ -37,7 +37,7 @@ def forest(title: str, rows: Sequence[ForestRow], size: Size = Size.WIDE) -> Mar
     words = max([text_width(row.word, bold=True) for row in rows], default=0) + 18
     labels = 0.0 if narrow else min(460.0, max([text_width(row.label) for row in rows], default=0) + 18)
     height = _ROW_PX + (_LABEL_PX if narrow else 0)
-    box = Box(labels + 6, 6, size.value - min(words, 140), 6 + height * len(rows))
+    box = Box(labels + 6, 6, size.value - min(words, 140), 6 + height * len(rows), size.value)
     scale = _scale(rows, box)
     parts = [line(scale(0), box.top, scale(0), box.bottom, "base")]
     tops = [box.top + index * height for index in range(len(rows))]
@@ -78,7 +78,7 @@ def _band(row: ForestRow, scale: Linear, top: float, height: float) -> Markup:
 
 def _drawn(row: ForestRow, scale: Linear, box: Box, top: float, narrow: bool) -> Markup:
     if narrow:
-        parts = [text(0, top + 13, fit(row.label, box.right), "label")]
+        parts = [text(0, top + 13, fit(row.label, box.outer), "label")]
         top += _LABEL_PX
     else:
         parts = [text(box.left - 12, top + _ROW_PX / 2 + 4, fit(row.label, box.left - 18), "label", "end")]

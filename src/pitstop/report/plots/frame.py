@@ -27,12 +27,13 @@ class Size(Enum):
 
 @dataclass(frozen=True)
 class Box:
-    """The plotting area inside a picture, in pixels."""
+    """The plotting area inside a picture of `outer` pixels' width."""
 
     left: float
     top: float
     right: float
     bottom: float
+    outer: float
 
     @property
     def width(self) -> float:
@@ -70,7 +71,7 @@ def not_overlapping(places: Iterable[tuple[float, str]], box: Box) -> list[tuple
     free_from = 0.0
     for x, label in sorted(places):
         half = text_width(label, 11) / 2
-        if x - half >= free_from and x + half <= box.right + 60:
+        if x - half >= free_from and x + half <= box.outer:
             kept.append((x, label))
             free_from = x + half + _GAP
     return kept

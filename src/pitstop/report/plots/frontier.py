@@ -29,7 +29,7 @@ def frontier(title: str, trades: Sequence[Trade], size: Size = Size.HALF) -> Mar
     """A point per budget; the line joins those that no other beats on both counts."""
     known = [each for each in trades if len(plottable([each.time_s, each.finished])) == 2]
     top = 30.0
-    box = Box(52, top, size.value - 24, top + _HEIGHT_PX)
+    box = Box(52, top, size.value - 24, top + _HEIGHT_PX, size.value)
     along = scale_for([each.time_s for each in known], box.left, box.right)
     up = Linear(-0.04, 1.08, box.bottom, box.top, round_ticks(0.0, 1.0, 5))
     parts = [*left_axis(up, box, "answers that ended by themselves", lambda share: f"{share * 100:.0f} %")]

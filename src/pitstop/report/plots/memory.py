@@ -34,7 +34,7 @@ def memory_plot(title: str, curve: MemoryCurve, size: Size = Size.HALF) -> Marku
     top = key_height + 30
     heights = [value / _GIB for _, value in available + swap] + [f / _GIB for f in plottable([curve.floor_bytes])]
     up = scale_for(heights, top + _HEIGHT_PX, top, zero=True)
-    box = Box(48, top, size.value - 24, top + _HEIGHT_PX)
+    box = Box(48, top, size.value - 24, top + _HEIGHT_PX, size.value)
     along = scale_for([0.0, *(t for t, _ in available + swap)], box.left, box.right, zero=True)
     parts = [*keys, *left_axis(up, box, "GiB", number), *bottom_axis(along, box, "time since the start", seconds)]
     parts += [
