@@ -160,13 +160,13 @@ def _keep(shell: Shell, document: RunDocument) -> None:
 
 
 def _tell(shell: Shell, document: RunDocument, out: Path | None) -> None:
-    from pitstop.cli.rendering import rich_table
+    from pitstop.cli.tables import drawn
     from pitstop.core.documents import Status
     from pitstop.core.errors import ExitCode
     from pitstop.report.run_tables import figure_tables
 
     shell.document(document)
-    shell.say(*(rich_table(table) for table in figure_tables(document)))
+    shell.say(*(drawn(table, terminal=shell.on_terminal) for table in figure_tables(document)))
     for notice in document.warnings:
         shell.note(f"warning: {notice.text}")
     shell.say(f"Run {document.id}{f', {out}' if out else ''}. All of it: pitstop report {document.id} --html FILE")

@@ -118,7 +118,7 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
             "owed": debts,
         }
     )
-    shell.say(_status_table(seen))
+    shell.say(_status_table(seen, terminal=shell.on_terminal))
     if lease is not None:
         shell.say(f"Lease: {standing.value}, {lease.purpose} (process {lease.holder.pid}).")
     for debt in debts:
@@ -217,24 +217,25 @@ def _status_record(one: EngineStatus) -> dict[str, Any]:
     }
 
 
-def _status_table(seen: list[EngineStatus]) -> Any:
-    from rich.table import Table
+def _status_table(seen: list[EngineStatus], *, terminal: bool) -> Any:
+    from pitstop.cli.tables import listed
 
-    table = Table("engine", "state", "pid", "since", "fingerprint", "note", box=None, pad_edge=False)
-    for one in seen:
-        running = one.running
-        state = one.report.readiness.value if running or one.report.models else "down"
-        notes = [
-            "not as configured" if one.drifted else "",
-            f"its port is served by {one.foreign}" if one.foreign else "",
-            one.report.detail if running else "",
-        ]
-        table.add_row(
-            one.name,
-            state,
-            str(running.pid or "") if running else "",
-            running.started_at if running else "",
-            running.fingerprint if running else "",
-            "; ".join(note for note in notes if note),
-        )
-    return table
+    columns = ("engine", "state", "pid", "since", "fingerprint", "note")
+    return listed("engines", columns, [_status_row(one) for one in seen], terminal=terminal)
+
+
+def _status_row(one: EngineStatus) -> tuple[str, ...]:
+    running = one.running
+    notes = [
+        "not as configured" if one.drifted else "",
+        f"its port is served by {one.foreign}" if one.foreign else "",
+        one.report.detail if running else "",
+    ]
+    return (
+        one.name,
+        one.report.readiness.value if running or one.report.models else "down",
+        str(running.pid or "") if running else "",
+        running.started_at if running else "",
+        running.fingerprint if running else "",
+        "; ".join(note for note in notes if note),
+    )

@@ -82,6 +82,11 @@ class Shell:
 
         return Home.from_environment(os.environ).prepared()
 
+    @property
+    def on_terminal(self) -> bool:
+        """Whether `say` speaks to a terminal, whose width matters; a pipe gets text of any width."""
+        return (sys.stderr if self.json_output else sys.stdout).isatty()
+
     def document(self, document: Any) -> None:
         """Print the document as JSON, if that was asked for."""
         if self.json_output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +10,14 @@ if TYPE_CHECKING:
 
     from pitstop.report.sentences import Sentence
     from pitstop.report.table import Table
+
+
+def listed(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, terminal: bool) -> RenderableType:
+    """A plain list of things, drawn like every other table."""
+    from pitstop.report.table import Cell, Column, Table
+
+    cells = tuple(tuple(Cell(text) for text in row) for row in rows)
+    return drawn(Table(title, tuple(Column(name) for name in columns), cells), terminal=terminal)
 
 
 def drawn(table: Table, *, terminal: bool) -> RenderableType:

@@ -62,7 +62,7 @@ def recover(json_output: JsonFlag = False, dry_run: DryRun = False) -> None:
     documents = [recovered(shell, folder) for folder in waiting]
     shell.document({"recovered": documents})
     for document in documents:
-        shell.say(_production_line(document))
+        _tell_production(shell, document)
     back = all(document.production.restored for document in documents)
     shell.finish(ExitCode.DONE if back else ExitCode.NOT_RESTORED)
 
@@ -99,18 +99,16 @@ def status(json_output: JsonFlag = False) -> None:
 @guarded
 def list_trials(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """List the trials in the ledger, the latest first."""
-    from rich.table import Table
-
+    from pitstop.cli.tables import listed
     from pitstop.cli.trial_stage import ledger_of
 
     shell = Shell(json_output, config_file)
     with ledger_of(shell) as ledger:
         summaries = ledger.list_trials()
     shell.document({"trials": summaries})
-    table = Table("id", "trial", "engine", "state", "started", "finished", box=None, pad_edge=False)
-    for one in summaries:
-        table.add_row(one.id, one.name, one.engine, one.state, one.started_at, one.finished_at or "")
-    shell.say(table if summaries else "The ledger holds no trial yet.")
+    rows = [(one.id, one.name, one.engine, one.state, one.started_at, one.finished_at or "") for one in summaries]
+    columns = ("id", "trial", "engine", "state", "started", "finished")
+    shell.say(listed("trials", columns, rows, terminal=shell.on_terminal) if rows else "The ledger holds no trial yet.")
 
 
 @guarded
@@ -126,6 +124,7 @@ def show(
     with ledger_of(shell) as ledger:
         document = ledger.trial(trial_id)
     tell(shell, document)
+    shell.say(f"All of it: pitstop report {document.id} --html FILE")
 
 
 def exit_code(document: TrialDocument) -> ExitCode:
@@ -150,24 +149,30 @@ def exit_code(document: TrialDocument) -> ExitCode:
 
 
 def tell(shell: Shell, document: TrialDocument) -> None:
-    from pitstop.cli.rendering import rich_table
-    from pitstop.report.trial_tables import trial_tables
+    """The trial in sentences, with its verdicts; all of it is in the report."""
+    from pitstop.cli.tables import drawn, said
+    from pitstop.report.arm_tables import incidents_table
+    from pitstop.report.sentences import trial_headlines
+    from pitstop.report.trial_tables import verdict_table
 
     shell.document(document)
-    shell.say(*(rich_table(table) for table in trial_tables(document)))
-    shell.say(_production_line(document))
+    for table in (verdict_table(document), incidents_table(document.arms)):
+        if table.rows:
+            shell.say(drawn(table, terminal=shell.on_terminal), "")
+    shell.say(*said(trial_headlines(document)))
+    _tell_production(shell, document)
     for notice in document.warnings:
         shell.note(f"warning: {notice.text}")
 
 
-def _production_line(document: TrialDocument) -> str:
-    production = document.production
-    if not production.restored:
-        last = next((line["reason"] for line in reversed(document.log) if line.get("reason")), "")
-        return f"PRODUCTION IS NOT BACK ({document.id}): {last}\nA person is needed; then: pitstop trial recover"
-    if production.fingerprint_after is None:
-        return f"Production ({production.engine}) was never touched."
-    return f"Production ({production.engine}) is back: {production.fingerprint_after}, {production.proved_by}."
+def _tell_production(shell: Shell, document: TrialDocument) -> None:
+    from pitstop.cli.tables import said
+    from pitstop.report.sentences import production_sentence
+
+    shell.say(*said([production_sentence(document)]))
+    if not document.production.restored:
+        last = next((line["reason"] for line in reversed(document.log) if line.get("reason")), "not known")
+        shell.say(f"The last that went wrong: {last}", "Mend that, then: pitstop trial recover")
 
 
 def _show_plan(shell: Shell, promise: Promise) -> None:

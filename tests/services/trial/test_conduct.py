@@ -41,6 +41,15 @@ async def test_a_trial_boots_its_arms_mirrored_and_puts_production_back(tmp_path
     assert read_lease(stage(tmp_path, world).home) is None
 
 
+async def test_a_trial_teaches_the_ledger_how_much_boots_of_one_configuration_differ(tmp_path):
+    world = World(up=PRODUCTION)
+    await run(tmp_path, world)
+    with stage(tmp_path, world).open_ledger() as ledger:
+        prior = ledger.noise_prior("llamacpp", "decode", "prose/en", "decode_tok_s")
+    assert prior is not None
+    assert 0.001 < prior.sd < 0.05  # the fake world's blocks differ by one token/s in a hundred
+
+
 async def test_waiting_in_vain_touches_nothing_and_frees_the_lease(tmp_path):
     world = World(up=PRODUCTION)
     document = await run(tmp_path, world, waiting=Outcome(How.GAVE_UP, "busy"))

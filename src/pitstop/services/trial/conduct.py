@@ -21,6 +21,7 @@ from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.perform import Crew, Hands
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import document, read_runs
+from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.verdicts import Key, Question, judge_arms
 from pitstop.stats.noise import NoisePrior
 
@@ -113,6 +114,7 @@ def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -
         with stage.open_ledger() as ledger:
             finished.verdicts = verdicts(folder, promise, ledger)
             ledger.record_trial(finished)
+            ledger.record_noise(boot_figures(finished, promise.engine.kind))
     except PitstopError as error:
         finished.verdicts = finished.verdicts or verdicts(folder, promise, None)
         finished.warnings.append(Notice(code="ledger", text=f"The ledger did not take this trial: {error}"))
