@@ -45,13 +45,22 @@ def weight_bytes(folder: Path) -> WeightBytes | None:
     return active_of(sizes, config) if sizes else None
 
 
-def mtp_bytes(folder: Path) -> int | None:
-    """Bytes of the model's own MTP heads; None as for `weight_bytes`, or when it has none under their usual names."""
+@dataclass(frozen=True)
+class StoredBytes:
+    """What a checkpoint holds. `mtp_bytes` are the model's own draft heads, None where it has none by their name."""
+
+    total_bytes: int
+    mtp_bytes: int | None
+
+
+def stored_bytes(folder: Path) -> StoredBytes | None:
+    """Of a Hugging Face folder, whatever its config.json says; None as for `weight_bytes`."""
     try:
         sizes = _tensor_sizes(folder)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return sum(size for name, size in sizes.items() if _MTP.search(name)) or None
+    mtp = sum(size for name, size in sizes.items() if _MTP.search(name))
+    return StoredBytes(sum(sizes.values()), mtp or None) if sizes else None
 
 
 def active_of(sizes: Mapping[str, int], config: Mapping[str, Any]) -> WeightBytes | None:
