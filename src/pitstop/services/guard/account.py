@@ -57,6 +57,9 @@ class Account:
     def _extremes(self, at: str, reading: Reading, state: GuardState) -> None:
         report, available, growth = self._report, reading.available_bytes, state.swap_growth_bytes(reading)
         lowest, highest = report.lowest_available_bytes, report.highest_swap_growth_bytes
+        if available is not None:
+            report.last_available_bytes = available
+            report.first_available_bytes = available if lowest is None else report.first_available_bytes
         if available is not None and (lowest is None or available < lowest):
             report.lowest_available_bytes, report.lowest_at = available, at
         if growth is not None and (highest is None or growth > highest):

@@ -63,6 +63,8 @@ class GuardReport:
     target: dict[str, Any] = field(default_factory=dict)
     policy: dict[str, Any] = field(default_factory=dict)
     readings: int = 0
+    first_available_bytes: int | None = None
+    last_available_bytes: int | None = None
     lowest_available_bytes: int | None = None
     lowest_at: str | None = None
     highest_swap_growth_bytes: int | None = None

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,8 +107,13 @@ async def spawn_guard(order: GuardOrder, log: Path) -> Guard:
 
 
 @contextlib.asynccontextmanager
-async def under_guard(order: GuardOrder, running: Running | None, log: Path) -> AsyncIterator[Guard]:
-    """Guard what happens inside; leaving raises GuardTripped when the guard had to kill."""
+async def under_guard(
+    order: GuardOrder, running: Running | None, log: Path, heard: Callable[[GuardReport], object] | None = None
+) -> AsyncIterator[Guard]:
+    """Guard what happens inside; leaving raises GuardTripped when the guard had to kill.
+
+    `heard` is given the report first: `services.plan.learnt` makes a boot of it that the next plan knows.
+    """
     guard = await spawn_guard(order, log)
     try:
         if running is not None:
@@ -116,6 +121,8 @@ async def under_guard(order: GuardOrder, running: Running | None, log: Path) -> 
         yield guard
     finally:
         report = await guard.stop()
+    if heard is not None:
+        heard(report)
     if report.tripped:
         raise tripped(report)
 
