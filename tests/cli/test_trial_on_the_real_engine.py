@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from support.embedded import Box
+from support.box import Box
 
 pytestmark = pytest.mark.xdist_group("embedded")
 
