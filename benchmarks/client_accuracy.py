@@ -2,8 +2,8 @@
 
     python -m benchmarks.client_accuracy [--repeat 3] [--rates 20,100,2000]
 
-One stream at a time. The truth is what the endpoint really did, by the clock that both processes share: tokens after its
-first event over the time between handing the first and the last event to the kernel, and when it handed over the first.
+One stream at a time. The truth is what the endpoint really did, by the clock that both processes share: tokens after
+its first event over the time from handing the first event to the kernel to the last, and when it handed over the first.
 "Said so" counts the replies that the client itself marked as late, because this machine did not let it run.
 """
 

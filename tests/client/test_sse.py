@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.client.exchange import Exchange
-from pitstop.client.sse import parse_events
+from pitstop.client.sse import _any, _usual, parse_events
 
 
 def events(body: bytes) -> list[tuple[str, bytes, str]]:
@@ -130,3 +130,19 @@ def test_an_event_arrives_with_the_piece_that_ends_its_last_data_line(parts: lis
         assert start < event.end <= ends[index]
         assert re.search(rb"data", body[: event.end])
         assert body[event.end : event.end + 1] in {b"\r", b"\n"}
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"data: x\n\n", b"data: \n\n", b"data: data: \n\n", b": c\n\n", b"\n", b"data: y"]), max_size=9
+    )
+)
+def test_the_quick_way_says_what_the_general_way_says(parts: list[bytes]) -> None:
+    body = b"".join(parts)
+    quick = _usual(body)
+    if quick is not None:
+        assert quick == _any(body)
+
+
+def test_the_quick_way_is_taken_for_what_servers_send() -> None:
+    assert _usual(b"data: {}\n\ndata: [DONE]\n\n") is not None

@@ -1,6 +1,7 @@
 """Every way in which the other side can misbehave ends as an exchange with a reason, never as a traceback."""
 
 import asyncio
+import itertools
 import ssl
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from pitstop.client import transport
 from pitstop.client.endpoint import Endpoint
 from pitstop.client.exchange import Exchange, Fault
+from pitstop.client.receiver import Receiver
 from pitstop.client.target import parse_target
 from pitstop.client.transport import exchange
 from pitstop.core.errors import UsageError
@@ -271,3 +273,39 @@ def test_any_text_is_a_target_or_a_usage_error(text: str) -> None:
         return
     assert not set(target.path) & set("\r\n ")
     assert (target.authority + target.path).isascii()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.binary(min_size=1, max_size=40), max_size=8),
+    st.lists(st.integers(1, 30), min_size=1, max_size=40),
+    st.sampled_from(["chunked", "trailer", "length", "close", "interim"]),
+)
+def test_however_the_network_cuts_a_reply_the_body_is_the_same(
+    parts: list[bytes], cuts: list[int], framing: str
+) -> None:
+    """Straight into the receiver: every cut is one read, and the end must be noticed with the last of them."""
+    body = b"".join(parts)
+    coded = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+    replies = {
+        "chunked": CHUNKED + coded + b"0\r\n\r\n",
+        "trailer": CHUNKED + coded + b"0\r\nX-T: 1\r\n\r\n",
+        "length": OK + b"Content-Length: %d\r\n\r\n" % len(body) + body,
+        "close": OK + b"\r\n" + body,
+        "interim": b"HTTP/1.1 100 Continue\r\n\r\n" + CHUNKED + coded + b"0\r\n\r\n",
+    }
+    wire, loop = replies[framing], asyncio.new_event_loop()
+    receiver = Receiver(loop.create_future(), 1_000_000)
+    start = 0
+    for width in itertools.cycle(cuts):
+        if start >= len(wire):
+            break
+        receiver.data_received(wire[start : start + width])
+        start += width
+    if framing == "close":
+        receiver.eof_received()
+    assert receiver.done.done()
+    raw = receiver.exchange("")
+    assert (raw.fault, raw.body) == (None, body)
+    assert list(raw.times) == sorted(raw.times)
+    loop.close()
