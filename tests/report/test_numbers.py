@@ -113,9 +113,16 @@ def test_an_unknown_metric_is_told_in_words() -> None:
 def test_leaves_are_found_at_their_path_and_told_in_their_unit() -> None:
     found = {
         key: readable(key, value)
-        for key, value in entries({"gpu": {"clock_mhz": 2411}, "free_bytes": 2**34, "wait_s": 90})
+        for key, value in entries(
+            {"gpu": {"clock_mhz": 2411}, "free_bytes": 2**34, "wait_s": 90, "minimum_effect": 0.03}
+        )
     }
-    assert found == {"gpu.clock_mhz": "2,411", "free_bytes": "16.0 GiB", "wait_s": "1 min 30 s"}
+    assert found == {
+        "gpu.clock_mhz": "2,411",
+        "free_bytes": "16.0 GiB",
+        "wait_s": "1 min 30 s",
+        "minimum_effect": "3.0 %",
+    }
 
 
 @pytest.mark.parametrize(

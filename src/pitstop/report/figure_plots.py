@@ -50,7 +50,7 @@ def arms_of(runs: Iterable[tuple[str, RunDocument]]) -> list[Arm]:
 def figure_plots(arms: Sequence[Arm], settings: Mapping[str, Any]) -> list[Plot]:
     """One plot per ruler and metric that has something to show, in the order of measuring."""
     keys = dict.fromkeys((figure.ruler, figure.metric) for arm in arms for figure in arm.figures)
-    plots = (_plot(key, arms, settings) for key in keys if _shown(key))
+    plots = (_plot(key, arms, settings) for key in keys if _shown(key) and not _repeats(key, arms))
     return [plot for plot in plots if plot]
 
 
@@ -64,6 +64,14 @@ def _shown(key: Key) -> bool:
     if key[0] == RULER:
         return key[1] in ("finished_share", "e2e_s")
     return key[1] not in _EXPLAINING and (key[1] not in _SPECULATION or key[0] == "speculation")
+
+
+def _repeats(key: Key, arms: Sequence[Arm]) -> bool:
+    """Whether the first answer token is the first token anyway, as it is without thinking: one picture is enough."""
+    if key[1] != "ttfa_s":
+        return False
+    told = [[(f.case, f.samples) for f in arm.figures if (f.ruler, f.metric) == (key[0], "ttft_s")] for arm in arms]
+    return told == [[(f.case, f.samples) for f in arm.figures if (f.ruler, f.metric) == key] for arm in arms]
 
 
 def _plot(key: Key, arms: Sequence[Arm], settings: Mapping[str, Any]) -> Plot | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pitstop.report.clean import one_line, shorten
-from pitstop.report.numbers import UNKNOWN, number, seconds, size
+from pitstop.report.numbers import UNKNOWN, number, percent, seconds, size
 
 _DEPTH, _LONGEST = 6, 400
 
@@ -22,7 +22,7 @@ def entries(value: Mapping[str, Any], path: str = "", depth: int = 0) -> Iterato
 
 
 def readable(key: str, value: object, depth: int = 0) -> str:
-    """A leaf as people read it; the unit is taken from the end of the key (`_bytes`, `_s`)."""
+    """A leaf as people read it; the unit is taken from the end of the key (`_bytes`, `_s`, `_share`)."""
     if value is None or value == "":
         return UNKNOWN
     if isinstance(value, bool):
@@ -46,6 +46,8 @@ def _parts(value: Mapping[Any, Any] | Sequence[Any], depth: int) -> Iterator[str
 def _quantity(key: str, value: float) -> str:
     if key.endswith("_bytes"):
         return size(value)
+    if key.endswith(("_effect", "_share", "_fraction")):
+        return percent(value)
     if key.endswith("_s") and not key.endswith("tok_s"):
         return seconds(value)
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**15 else number(value)
