@@ -182,6 +182,8 @@ def test_a_container_is_up_only_with_a_process():
         ({"HostConfig": {**inspected()["HostConfig"], "AutoRemove": True}}, ["AutoRemove: true instead of nothing"]),
         ({"HostConfig": {**inspected()["HostConfig"], "ShmSize": 0, "Dns": [], "Ulimits": None}}, []),
         ({"HostConfig": {**inspected()["HostConfig"], "IpcMode": "host"}}, ["IpcMode: host instead of nothing"]),
+        # What Podman adds by itself to a container that has run.
+        ({"Config": {**inspected()["Config"], "Env": ["A=b", "HF_TOKEN=hf_abcdefghi", "HOSTNAME=spark-3"]}}, []),
     ],
 )  # fmt: skip
 def test_every_difference_is_named_and_no_secret_shown(change, phrases):
@@ -409,3 +411,11 @@ def test_a_drop_in_quotes_as_systemd_reads():
 @given(st.text(max_size=300))
 def test_any_text_is_a_unit(text):
     unit.why_not(unit.parse(text))
+
+
+def test_where_podman_keeps_its_log_is_no_setting():
+    logs = ({"Type": "k8s-file", "Path": f"/containers/{name}/ctr.log", "Size": "0B"} for name in ("one", "two"))
+    one, two = (parsed(HostConfig={"LogConfig": log}) for log in logs)
+    assert container.differences(one, two, "e") == []
+    journal = parsed(HostConfig={"LogConfig": {"Type": "journald"}})
+    assert container.differences(one, journal, "e") == ['LogConfig: {"Type":"k8s-file"} instead of {"Type":"journald"}']

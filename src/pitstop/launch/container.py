@@ -110,6 +110,10 @@ def settings_of(container: Container, engine: str, secrets: Collection[str] = ()
     settings |= {f"label {key}": value for key, value in container.labels.items() if not key.startswith("pitstop.")}
     settings |= {key: config[key] for key in _CONFIG_SETTINGS if config.get(key)}
     settings |= {key: _plain(host[key]) for key in _HOST_SETTINGS if _plain(host.get(key))}
+    # Podman adds to a container what only its running or its own folder can tell.
+    settings.pop("env HOSTNAME", None)
+    if isinstance(log := settings.get("LogConfig"), dict):
+        settings["LogConfig"] = {key: value for key, value in log.items() if key not in ("Path", "Size")}
     return settings
 
 
