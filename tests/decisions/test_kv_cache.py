@@ -57,7 +57,8 @@ def test_the_smallest_request_of_a_hybrid_takes_whole_pages():
 
 def test_a_compressed_cache_holds_one_vector_a_layer():
     shape = shape_of({
-        "num_hidden_layers": 61, "num_attention_heads": 128, "hidden_size": 7168, "kv_lora_rank": 512, "qk_rope_head_dim": 64
+        "num_hidden_layers": 61, "num_attention_heads": 128, "hidden_size": 7168,
+        "kv_lora_rank": 512, "qk_rope_head_dim": 64,
     })  # fmt: skip
     assert bytes_per_token(shape) == 61 * 576 * 2
 
