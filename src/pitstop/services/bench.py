@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pitstop.core.documents import Figure, Notice, RunDocument, Status
+from pitstop.core.documents import Figure, Notice, RequestRecord, RunDocument, Status
 from pitstop.decisions.identity import mismatch
 from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.nonce import Nonces
@@ -20,6 +20,7 @@ from pitstop.services.site import Site
 from pitstop.services.surroundings import Look, Surroundings, between, look, traffic_of
 
 Save = Callable[[RunDocument], None]
+Elsewhere = dict[str, list[RequestRecord]]  # by base URL
 FOREIGN = "foreign-requests"  # the label of a ruler's run that others disturbed
 
 
@@ -60,12 +61,14 @@ async def measure(
     document = await _opened(site, assignment, capabilities, now())
     sites = (site, *others)
     first = await look(sites)
+    elsewhere: Elsewhere = {}
     for ruler in rulers:
         result = await _undisturbed(site, bench, ruler, assignment, sites)
         document.figures += result.figures
         document.requests += result.requests
         document.warnings += result.warnings
-        document.conditions = (await _since(first, site, sites, document.requests)).record()
+        _merge(elsewhere, result.elsewhere)
+        document.conditions = (await _since(first, site, sites, document.requests, elsewhere)).record()
         save(document)
     return document
 
@@ -78,6 +81,7 @@ async def _undisturbed(
     for left in range(assignment.repeats, -1, -1):
         result, notices = await _once(site, bench, ruler, assignment.ordered, sites)
         kept.requests += result.requests
+        _merge(kept.elsewhere, result.elsewhere)
         disturbed = [notice for notice in notices if notice.code == FOREIGN] if not assignment.via_gateway else []
         if disturbed and left:
             kept.warnings.append(Notice(code=FOREIGN, text=f"{ruler.name} is repeated: {disturbed[0].text}"))
@@ -95,7 +99,7 @@ async def _once(
     looked, before = await look(sites), await site.identity()
     result = await ruler.measure(bench)
     after = await site.identity()
-    around = await _since(looked, site, sites, result.requests)
+    around = await _since(looked, site, sites, result.requests, result.elsewhere)
     invalid = mismatch(ordered, before, after)
     if invalid:
         result.figures = [_invalidated(figure, invalid) for figure in result.figures]
@@ -103,8 +107,17 @@ async def _once(
     return result, around.notices()
 
 
-async def _since(first: Look, site: Site, sites: Sequence[Site], requests: Sequence[Any]) -> Surroundings:
-    return between(first, await look(sites), {site.name: traffic_of(requests)})
+async def _since(
+    first: Look, site: Site, sites: Sequence[Site], requests: Sequence[RequestRecord], elsewhere: Elsewhere
+) -> Surroundings:
+    """What others did; what a ruler itself sent to another engine (mutual-load) is no foreign traffic there."""
+    ours = {one.name: traffic_of(elsewhere[url]) for one in sites if (url := one.endpoint.base_url) in elsewhere}
+    return between(first, await look(sites), {**ours, site.name: traffic_of(requests)})
+
+
+def _merge(kept: Elsewhere, more: Elsewhere) -> None:
+    for url, records in more.items():
+        kept.setdefault(url, []).extend(records)
 
 
 def _bench(
