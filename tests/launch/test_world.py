@@ -183,7 +183,7 @@ def test_a_container_is_up_only_with_a_process():
         ({"HostConfig": {**inspected()["HostConfig"], "ShmSize": 0, "Dns": [], "Ulimits": None}}, []),
         ({"HostConfig": {**inspected()["HostConfig"], "IpcMode": "host"}}, ["IpcMode: host instead of nothing"]),
         # What Podman adds by itself to a container that has run.
-        ({"Config": {**inspected()["Config"], "Env": ["A=b", "HF_TOKEN=hf_abcdefghi", "HOSTNAME=spark-3"]}}, []),
+        ({"Config": {**inspected()["Config"], "Env": ["A=b", "HF_TOKEN=hf_abcdefghi", "HOSTNAME=spark-3", "HOME=/root"]}}, []),
     ],
 )  # fmt: skip
 def test_every_difference_is_named_and_no_secret_shown(change, phrases):

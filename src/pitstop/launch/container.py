@@ -26,6 +26,7 @@ _HOST_SETTINGS = (
     "Tmpfs", "Ulimits", "UTSMode", "UsernsMode", "VolumesFrom",
 )  # fmt: skip
 _CONFIG_SETTINGS = ("User", "WorkingDir", "Domainname", "Tty", "StopSignal", "Healthcheck")
+_ADDED_BY_RUNNING = ("env HOME", "env TERM", "env container")  # by Podman, to a container that has once run
 _ANONYMOUS = re.compile(r"[0-9a-f]{64}")
 
 
@@ -132,7 +133,9 @@ def differences(
     secrets = secret_digests or {}
     have, want = settings_of(running, engine, secrets), settings_of(wanted, engine, secrets)
     want |= {f"env {key}": f"{HIDDEN}{value}" for key, value in secrets.items()}
-    return [phrase for key in sorted({*have, *want}) for phrase in _difference(key, have.get(key), want.get(key))]
+    unasked = {key for key in _ADDED_BY_RUNNING if key not in want}
+    keys = sorted({*have, *want} - unasked)
+    return [phrase for key in keys for phrase in _difference(key, have.get(key), want.get(key))]
 
 
 def exit_phrase(container: Container) -> str:
