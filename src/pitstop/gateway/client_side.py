@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from aiohttp import web
 from aiohttp.http import StreamWriter
@@ -45,22 +46,29 @@ class ClientSide:
     async def write(self, data: bytes) -> None:
         """Hand on; returns when there is room for more. ConnectionError when the client has gone or takes nothing."""
         assert self._out is not None, "a reply is begun before it is written"
+        self.push(data)
+        # Beyond 64 KiB that wait for the client (asyncio's mark) nothing more is read from the engine.
+        if self.is_slow:
+            await self.taken()
+
+    def push(self, data: bytes) -> None:
+        """The same without waiting; ConnectionError when the client has gone. See `is_slow`."""
         writer = self._request.writer
         assert isinstance(writer, StreamWriter)
-        await writer.write(data, drain=False)
-        # Beyond 64 KiB that wait for the client (asyncio's mark) nothing more is read from the engine.
-        if self._request.protocol.writing_paused:
-            await self._taken(writer)
+        # A write that does not drain is a coroutine in name only: it ends without ever waiting.
+        with contextlib.suppress(StopIteration):
+            writer.write(data, drain=False).send(None)
 
     @property
     def is_slow(self) -> bool:
         """Whether much of what was written has not been taken yet."""
         return self._request.protocol.writing_paused
 
-    async def _taken(self, writer: StreamWriter) -> None:
+    async def taken(self) -> None:
+        """Wait until the client has taken most of it; ConnectionError when it takes nothing for too long."""
         try:
             async with asyncio.timeout(self._patience_s):
-                await writer.drain()
+                await self._request.writer.drain()
         except TimeoutError as error:
             self.abort()
             raise ConnectionResetError("the client took nothing for too long") from error

@@ -10,7 +10,6 @@ import asyncio
 import time
 from typing import Literal
 
-import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
@@ -20,6 +19,7 @@ from pitstop.decisions.routing import Hold, Refuse, Send
 from pitstop.gateway import replies
 from pitstop.gateway.account import Account, Outcome
 from pitstop.gateway.client_side import ClientSide
+from pitstop.gateway.engine_connection import Broken, EngineConnection
 from pitstop.gateway.front import Front, Rules
 from pitstop.gateway.members import decode
 from pitstop.gateway.relay import Ended, Relay
@@ -27,7 +27,7 @@ from pitstop.gateway.replies import Refusal
 from pitstop.gateway.rewriting import Asked, BadRequest, Prepared, rewrite
 from pitstop.gateway.stream_watch import StreamWatch
 from pitstop.gateway.thinking_budget import judge
-from pitstop.gateway.upstream import EngineFailure, headers_back, headers_for, post, url_of
+from pitstop.gateway.upstream import EngineFailure, address_of, headers_back, headers_for, open_reply, post
 from pitstop.gateway.usage import from_reply
 
 _MOST_WHOLE_BYTES = 256 * 2**20  # a reply in one piece; 2,048 embeddings of 4,096 numbers are 100 MB
@@ -140,7 +140,7 @@ class Exchange:
         """Returns the reply, and whether the engine did its part."""
         account = self._account
         patience_s = route.first_byte_deadline if self._asked.stream else route.answer_deadline
-        upstream: aiohttp.ClientResponse | None = None
+        upstream: EngineConnection | None = None
         try:
             try:
                 async with asyncio.timeout(patience_s):
@@ -161,30 +161,32 @@ class Exchange:
             return await self._stream(name, route, upstream, watch, relay, ready)
         finally:
             if upstream is not None:
-                upstream.close() if not upstream.content.at_eof() else upstream.release()
+                self._front.connections.give_back(address_of(engine.base_url), upstream)
 
-    async def _open(self, route: Route, engine: Engine) -> tuple[Prepared, aiohttp.ClientResponse]:
+    async def _open(self, route: Route, engine: Engine) -> tuple[Prepared, EngineConnection]:
         prepared, reply = await self._post(route, engine, may_ask=route.engine not in self._front.usage_refused)
         if prepared.usage_injected and reply.status in (400, 422):
             # An engine that does not know `stream_options` (a usual 400) is asked again without them.
-            complaint = await reply.content.read(65536)
-            reply.close()
+            complaint = await _all_of(reply)
+            self._front.connections.give_back(address_of(engine.base_url), reply)
             prepared, reply = await self._post(route, engine, may_ask=b"stream_options" not in complaint)
             if not prepared.usage_injected and reply.status < 400:
                 self._front.usage_refused.add(route.engine)
         return prepared, reply
 
-    async def _post(self, route: Route, engine: Engine, *, may_ask: bool) -> tuple[Prepared, aiohttp.ClientResponse]:
+    async def _post(self, route: Route, engine: Engine, *, may_ask: bool) -> tuple[Prepared, EngineConnection]:
         try:
             prepared = rewrite(self._asked, route, engine, may_ask_usage=may_ask)
         except BadRequest as error:
             raise replies.bad_request(str(error)) from error
         key = self._rules.engine_keys.get(route.engine)
         headers = headers_for(self._request.headers, key, self._account.request_id)
-        url = url_of(engine, self._asked.api, self._request.rel_url.raw_query_string)
-        return prepared, await post(self._front.http, url, prepared.body, headers)
+        query = self._request.raw_path.partition("?")[2]
+        request = post(engine, self._asked.api, query, headers, prepared.body)
+        address, connect_s = address_of(engine.base_url), self._rules.gateway.connect_deadline
+        return prepared, await open_reply(self._front.connections, address, request, connect_s)
 
-    def _refuse_unfit(self, name: str, upstream: aiohttp.ClientResponse) -> None:
+    def _refuse_unfit(self, name: str, upstream: EngineConnection) -> None:
         """A server error goes to somebody else, if there is anybody; what is no answer at all never to the client."""
         if upstream.status >= 500 and self._somebody_else(name):
             raise EngineFailure(f"answered with status {upstream.status}")
@@ -196,9 +198,7 @@ class Exchange:
     def _somebody_else(self, name: str) -> bool:
         return not self._client.named and isinstance(self._choose(self._tried | {name}), Send)
 
-    async def _whole(
-        self, name: str, route: Route, upstream: aiohttp.ClientResponse
-    ) -> tuple[web.StreamResponse, bool]:
+    async def _whole(self, name: str, route: Route, upstream: EngineConnection) -> tuple[web.StreamResponse, bool]:
         body = await _all_of(upstream)
         account = self._account
         if upstream.status >= 400:
@@ -210,7 +210,7 @@ class Exchange:
         return await self._client.whole(upstream.status, body, headers), upstream.status < 500
 
     async def _stream(
-        self, name: str, route: Route, upstream: aiohttp.ClientResponse, watch: StreamWatch, relay: Relay, ready: bytes
+        self, name: str, route: Route, upstream: EngineConnection, watch: StreamWatch, relay: Relay, ready: bytes
     ) -> tuple[web.StreamResponse, bool]:
         account = self._account
         try:
@@ -228,7 +228,7 @@ class Exchange:
         what = "stopped in the middle of its answer" if ended is Ended.TORN else "said nothing more"
         return await self._client.break_off(replies.engine_failed(502, what)), False
 
-    def _headers(self, name: str, route: Route, upstream: aiohttp.ClientResponse) -> CIMultiDict[str]:
+    def _headers(self, name: str, route: Route, upstream: EngineConnection) -> CIMultiDict[str]:
         headers = headers_back(upstream.headers)
         headers["x-pitstop-route"] = name
         headers["x-pitstop-engine"] = route.engine
@@ -247,15 +247,15 @@ class Exchange:
             self._account.budget_kept = judge(self._account.budget, self._account.usage.reasoning_tokens)
 
 
-async def _all_of(upstream: aiohttp.ClientResponse) -> bytes:
+async def _all_of(upstream: EngineConnection) -> bytes:
     parts: list[bytes] = []
     size = 0
     try:
-        while part := await upstream.content.readany():
+        while part := await upstream.read():
             parts.append(part)
             size += len(part)
             if size > _MOST_WHOLE_BYTES:
                 raise EngineFailure("sent more than 256 MiB in one reply")
-    except (aiohttp.ClientError, OSError) as error:
+    except Broken as error:
         raise EngineFailure("broke off in the middle of its reply") from error
     return b"".join(parts)

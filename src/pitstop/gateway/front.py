@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
-import aiohttp
-
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.gateway import Gateway, Route
 from pitstop.core.config.schema import Config
+from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.ejection import (
     EjectionPolicy,
@@ -27,6 +26,7 @@ from pitstop.decisions.routing import Decision, Station, WhenHeld, choose
 from pitstop.gateway.account import Account
 from pitstop.gateway.door import Doors
 from pitstop.gateway.keys import KeyRing
+from pitstop.gateway.upstream import Connections
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Rules:
     @classmethod
     def of(cls, config: Config, environ: Mapping[str, str], memory_total_bytes: int | None) -> Rules:
         gateway = config.gateway or Gateway()
-        keys = {name: environ.get(engine.api_key_env, "") for name, engine in config.engine.items()}
+        keys = {name: _engine_key(engine, environ) for name, engine in config.engine.items()}
         stations = {name: _station(route) for name, route in gateway.route.items()}
         # The guard's floor is made for a big box; on a small one it would refuse everything.
         usual = min(config.host.min_available, (memory_total_bytes or 0) // 10)
@@ -65,7 +65,7 @@ class Front:
     rules: Rules
     keys: KeyRing
     doors: Doors
-    http: aiohttp.ClientSession
+    connections: Connections
     record: Callable[[Account], None]
     clock: Callable[[], float]  # seconds since the epoch
     health: dict[str, Health] = field(default_factory=dict)
@@ -97,6 +97,13 @@ class Front:
 
 
 _WELL = Health()
+
+
+def _engine_key(engine: Engine, environ: Mapping[str, str]) -> str:
+    key = environ.get(engine.api_key_env, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise UsageError(f"the key in ${engine.api_key_env} has characters that no HTTP header can carry.")
+    return key
 
 
 def _station(route: Route) -> Station:

@@ -1,4 +1,8 @@
-"""One stream from an engine to a client, event by event, with the time watched on both sides."""
+"""One stream from an engine to a client, event by event, with the time watched on both sides.
+
+An event that arrives is watched and handed on in the very callback that received it; the task of the exchange sleeps
+until the stream ends, breaks, stalls or the client is slow.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,10 @@ import asyncio
 import time
 from enum import Enum
 
-import aiohttp
-
 from pitstop.gateway.client_side import ClientSide
+from pitstop.gateway.engine_connection import Broken, EngineConnection
 from pitstop.gateway.stream_watch import StreamWatch
 from pitstop.gateway.upstream import EngineFailure
-
-_REARM_EVERY_S = 1.0  # moving a deadline costs about as much as handing on an event
 
 
 class Ended(Enum):
@@ -21,17 +22,14 @@ class Ended(Enum):
     STALLED = "stalled"
 
 
-class _Broken(Exception):
-    """The engine's side of the stream broke."""
-
-
 class Relay:
     """`prelude` until the first event is known, then `run` to the end."""
 
-    def __init__(self, reply: aiohttp.ClientResponse, watch: StreamWatch, client: ClientSide) -> None:
-        self._content = reply.content
+    def __init__(self, reply: EngineConnection, watch: StreamWatch, client: ClientSide) -> None:
+        self._reply = reply
         self._watch = watch
         self._client = client
+        self._lost: ConnectionError | None = None
         self.first_token_at_s: float | None = None  # of time.perf_counter: uvloop's own clock ticks in milliseconds
 
     async def prelude(self) -> bytes:
@@ -41,56 +39,70 @@ class Relay:
         """
         while True:
             try:
-                chunk = await self._read()
-            except _Broken as error:
+                chunk = await self._reply.read()
+            except Broken as error:
                 raise EngineFailure("broke off before its first event") from error
             if not chunk:
                 raise EngineFailure("ended its stream before the first event")
-            ready = self._watch.feed(chunk)
-            self._note_first_token()
+            ready = self._watched(chunk)
             if ready or self._watch.started:
                 return ready
 
     async def run(self, ready: bytes, stall_s: float) -> Ended:
         """Hand on until the end. ConnectionError and CancelledError when the client has gone."""
+        if ready:
+            await self._client.write(ready)
+        self._reply.divert(self._hand_on)
         try:
-            async with asyncio.timeout(stall_s) as scope:
-                await self._hand_on(ready, scope, stall_s)
-        except TimeoutError:
-            return Ended.STALLED
-        except _Broken:
+            while not self._reply.complete:
+                if not await self._something_happened(stall_s):
+                    return Ended.STALLED
+                await self._look_after_client()
+        except Broken:
             return Ended.TORN
+        await self._look_after_client()
         return await self._finish()
 
-    async def _hand_on(self, ready: bytes, scope: asyncio.Timeout, stall_s: float) -> None:
-        loop = asyncio.get_running_loop()
-        armed_s = loop.time()
-        while True:
-            if ready:
-                if self._client.is_slow:  # then it is not the engine that is waited for
-                    scope.reschedule(None)
-                    armed_s = 0.0
-                await self._client.write(ready)
-            now_s = loop.time()
-            if now_s - armed_s > _REARM_EVERY_S:
-                armed_s = now_s
-                scope.reschedule(now_s + stall_s)
-            chunk = await self._read()
-            if not chunk:
-                return
-            ready = self._watch.feed(chunk)
-            if self.first_token_at_s is None:
-                self._note_first_token()
-
-    def _note_first_token(self) -> None:
-        if self._watch.has_token:
-            self.first_token_at_s = time.perf_counter()
-
-    async def _read(self) -> bytes:
+    def _hand_on(self, chunk: bytes) -> None:
+        """Called with every piece of the stream; must not raise."""
+        ready = self._watched(chunk)
         try:
-            return await self._content.readany()
-        except (aiohttp.ClientError, OSError) as error:
-            raise _Broken from error
+            if ready and self._lost is None:
+                self._client.push(ready)
+        except ConnectionError as error:
+            self._lost = error
+            self._reply.wake()
+        if self._client.is_slow:
+            self._reply.pause()
+            self._reply.wake()
+
+    def _watched(self, chunk: bytes) -> bytes:
+        ready = self._watch.feed(chunk)
+        if self.first_token_at_s is None and self._watch.has_token:
+            self.first_token_at_s = time.perf_counter()
+        return ready
+
+    async def _something_happened(self, stall_s: float) -> bool:
+        """Wait for the end, a slow client or a break; False when the engine says nothing for too long."""
+        loop = asyncio.get_running_loop()
+        silent_since_s = loop.time()
+        while True:
+            try:
+                async with asyncio.timeout_at(silent_since_s + stall_s):
+                    await self._reply.ended()
+            except TimeoutError:
+                if self._reply.last_byte_s <= silent_since_s:
+                    return False
+                silent_since_s = self._reply.last_byte_s
+            else:
+                return True
+
+    async def _look_after_client(self) -> None:
+        if self._lost is not None:
+            raise self._lost
+        if self._client.is_slow:
+            await self._client.taken()
+        self._reply.resume()
 
     async def _finish(self) -> Ended:
         if rest := self._watch.rest():

@@ -27,7 +27,7 @@ from pitstop.gateway.handler import handle
 from pitstop.gateway.keys import KeyRing, read_keys
 from pitstop.gateway.listener import Listener
 from pitstop.gateway.ticking import Ticking, memory_total_bytes
-from pitstop.gateway.upstream import session
+from pitstop.gateway.upstream import Connections
 
 log = logging.getLogger("pitstop.gateway")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -54,9 +54,9 @@ class Service:
         rules, keys = self._rules(), read_keys(self._home)
         _refuse_open_door(rules.gateway, len(keys))
         tls = _tls(rules.gateway)
-        async with session(rules.gateway.connect_deadline) as http:
+        with contextlib.closing(Connections()) as connections:
             front = self.front = Front(
-                self._home, rules, KeyRing(keys), Doors(self._home), http, self._record, time.time
+                self._home, rules, KeyRing(keys), Doors(self._home), connections, self._record, time.time
             )
             front.doors.look(rules.engines, front.clock())
             listener = Listener(lambda request: handle(front, request), rules.gateway)

@@ -84,7 +84,9 @@ class Ticking:
     async def _probe_one(self, name: str) -> None:
         front = self._front
         deadline_s = front.rules.gateway.connect_deadline
-        answered = await probe(front.http, front.rules.engines[name], front.rules.engine_keys.get(name), deadline_s)
+        answered = await probe(
+            front.connections, front.rules.engines[name], front.rules.engine_keys.get(name), deadline_s
+        )
         now_s = asyncio.get_running_loop().time()
         front.health[name] = after_probe(front.health[name], front.rules.ejection, now_s, answered=answered)
         log.info("engine %s is %s", name, front.health[name].service)
