@@ -4,7 +4,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-real check lint lock clean help
+.PHONY: demo test test-real check lint docs lock clean help
 
 help:            ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ lint: $(VENV)/.dev
 
 test-real: $(VENV)/.dev  ## real Docker, real vLLM, a real registry, a real browser; fails when one is missing
 	tests/real/run
+
+docs: $(VENV)/.dev    ## draw the reference pages anew from the code
+	$(BIN)/python -m tools.reference
 
 lock: $(VENV)/.dev    ## write the lock files anew from the ranges in pyproject.toml
 	$(BIN)/pip install -q 'uv>=0.9,<1'

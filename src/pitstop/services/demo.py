@@ -63,7 +63,9 @@ UBATCH = "16"
 
 def configuration(model: Path, home: Path, port: int) -> str:
     """The demo's pitstop.toml."""
-    threads = str(max(1, min(2, os.cpu_count() or 1)))
+    # One thread fewer than cores: llama.cpp's threads spin while they wait for each other, and on a core that somebody
+    # else uses too that costs a factor of thirty.
+    threads = str(max(1, min(4, (os.cpu_count() or 1) - 1)))
     return _CONFIG.substitute(model=model, home=home, port=port, threads=threads)
 
 

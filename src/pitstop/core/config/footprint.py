@@ -10,8 +10,8 @@ from pitstop.core.units import Size
 class FootprintHints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Each one counts before what `pitstop plan` would find or assume."""
 
-    weights: Size | None = None
-    kv: Size | None = None
+    weights: Size | None = None  # the checkpoint in memory
+    kv: Size | None = None  # the KV cache
     draft: Size | None = None  # MTP heads and draft models that the server's own budget does not cover
     context: Size | None = None  # CUDA context and graphs
     host: Size | None = None  # the process on the CPU side

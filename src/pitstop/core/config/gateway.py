@@ -13,23 +13,23 @@ from pitstop.core.units import Duration, Size
 class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sampling parameters for requests that do not bring their own; an explicit value of the client wins."""
 
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repetition_penalty: float | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] | None = None
+    temperature: float | None = None  # for requests that name none
+    top_p: float | None = None  # likewise
+    top_k: int | None = None  # likewise
+    min_p: float | None = None  # likewise
+    presence_penalty: float | None = None  # likewise
+    frequency_penalty: float | None = None  # likewise
+    repetition_penalty: float | None = None  # likewise
+    seed: int | None = None  # likewise
+    stop: tuple[str, ...] | None = None  # likewise
 
 
 class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An alias that clients use as `model`, and what it stands for."""
 
-    engine: str
+    engine: str  # the engine behind it
     thinking_token_budget: int | None = None  # sent only to engines with `supports = ["thinking_token_budget"]`
-    system_prompt: str = ""
+    system_prompt: str = ""  # one leading system message, before the client's own
     fallback: str = ""  # a route
     max_tokens: int | None = None  # for requests that name none
     max_tokens_limit: int | None = None  # more is lowered to this
@@ -46,20 +46,20 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Gateway(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The front itself. Where it listens and TLS are read at the start, all else again on every reload."""
 
-    listen: str = "127.0.0.1:8080"
+    listen: str = "127.0.0.1:8080"  # host:port; an address that is not loopback needs keys
     route: dict[str, Route] = {}
     metrics_listen: str = ""  # host:port for Prometheus; empty: none
     tls_certificate: str = ""  # PEM files; both or neither
-    tls_key: str = ""
+    tls_key: str = ""  # the private key of the certificate
     max_body: Size = size("32 MiB")  # some pictures as base64
     max_header: Size = size("16 KiB")  # of one header line; at most 100 lines
     header_deadline: Duration = duration("30 s")  # also how long an idle connection is kept
-    body_deadline: Duration = duration("60 s")
+    body_deadline: Duration = duration("60 s")  # for the whole body of a request
     max_in_flight: int = 2048  # at once in all; more is answered with 429
     max_held: int = 512  # requests that may wait at a held door
     keepalive_every: Duration = duration("10 s")  # between comments to a client that waits at a held door
     client_stall_deadline: Duration = duration("60 s")  # a client that reads nothing for so long is let go
-    connect_deadline: Duration = duration("3 s")
+    connect_deadline: Duration = duration("3 s")  # to an engine
     shed_below: Size | None = None  # free memory; empty: host.min_available, but at most a tenth of the memory
     eject_after: int = 3  # failures in a row
     eject_for: Duration = duration("10 s")  # doubled with every failed return, up to 16 times
