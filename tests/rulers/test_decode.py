@@ -167,3 +167,26 @@ async def test_counters_below_the_claims_leave_the_figures_unverified():
     with Forgetful(FAST) as server:
         result = await Decode().measure(bench_for(server))
     assert "went up by 0 only" in figure_of(result, CASE, "decode_tok_s").reason
+
+
+async def test_a_glob_that_matches_no_case_is_said():
+    result, _ = await measured(FAST, cases=("prose/fr/*",))
+    [figure] = result.figures
+    assert figure.status is Status.UNAVAILABLE
+    assert "prose/de/think-off" in figure.reason
+    assert not any(record.case == "warm-up" for record in result.requests)
+
+
+async def test_counters_that_lag_behind_their_replies_are_read_again():
+    class Lagging(PacedServer):
+        shown = 0
+
+        def _metrics(self):
+            real, self._counts.generated = self._counts.generated, self.shown
+            text = super()._metrics()
+            self._counts.generated, self.shown = real, real
+            return text
+
+    with Lagging(FAST) as server:
+        result = await Decode().measure(bench_for(server))
+    assert figure_of(result, CASE, "decode_tok_s").status is Status.OK

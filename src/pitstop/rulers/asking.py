@@ -7,6 +7,7 @@ messages, the nonce opens the user message. It is digits alone, in no language: 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -19,10 +20,14 @@ from pitstop.client.refusal import Failure
 from pitstop.core.documents import Notice, RequestRecord
 from pitstop.core.errors import PitstopError
 from pitstop.engines.adapter import Counters
+from pitstop.engines.since import since
+from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.sizes import Point
 
 HELLO = "Hi."
+COUNTER_LAG_S = 0.05
+_MOST_READINGS = 5  # of counters that never stand still, because somebody else is served
 # What no other wording of the request can change: these end the run instead of one figure.
 _HOPELESS = frozenset({Failure.KEY, Failure.MODEL, Failure.REDIRECT})
 
@@ -86,6 +91,24 @@ class Asker:
             return await self.bench.adapter.counters(self.bench.endpoint)
         except PitstopError:
             return None
+
+    async def settled_counters(self) -> Counters | None:
+        """The counters once two readings agree: engines publish them some milliseconds after the reply they count."""
+        read = await self.counters()
+        for _ in range(_MOST_READINGS):
+            await asyncio.sleep(COUNTER_LAG_S)
+            again = await self.counters()
+            if read is None or again is None or again.generation_tokens == read.generation_tokens:
+                return again
+            read = again
+        return read
+
+    async def counted_since(self, before: Counters | None, replies: Sequence[Reply]) -> Counters:
+        """What the server counted since `before`, given time where it disagrees with its replies."""
+        done = since(before, await self.counters())
+        if doubts_of_counters([reply.record for reply in replies], done):
+            done = since(before, await self.settled_counters())
+        return done
 
     def tell_failures(self, case: str, replies: Sequence[Reply]) -> None:
         """A warning for requests that enter no figure: the rest of them may be a kind selection."""

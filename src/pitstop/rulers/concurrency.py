@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pitstop.core.documents import Notice
-from pitstop.engines.since import since
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.batch import METRICS, Batch, Batches
 from pitstop.rulers.figures import Measured
@@ -57,14 +56,14 @@ async def _sweep(asker: Asker, levels: Sequence[int], state: ThinkingState) -> N
 
 async def _level(asker: Asker, streams: int, state: ThinkingState, levels_done: int, levels: int) -> Batches:
     settings, case = asker.bench.settings, f"c{streams}"
-    before = await asker.counters()
+    before = await asker.settled_counters()
     runs = []
     for run in range(settings.runs):
         asker.bench.progress(f"concurrency {case}", levels_done * settings.runs + run, levels * settings.runs)
         runs.append(Batch(await asker.ask_at_once(case, wishes(streams, settings.max_tokens, state))))
     batches = Batches(streams, runs)
     records = [reply.record for reply in batches.replies]
-    doubts = doubts_of_counters(records, since(before, await asker.counters()))
+    doubts = doubts_of_counters(records, await asker.counted_since(before, batches.replies))
     detail = {"streams": streams, "thinking": state.name, "prompts_hash": prompts_hash()}
     measured = Measured(asker.ruler, case, counted_by(batches.replies), doubts, detail)
     asker.result.figures.extend(batches.figures(measured))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from pitstop.client.chat import Reply
-from pitstop.engines.since import since
+from pitstop.core.documents import Figure
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.figures import Measured
 from pitstop.rulers.integrity import doubts_of_counters
@@ -52,17 +52,29 @@ class Decode:
         """One warm-up, then `runs` requests a case. Figures: see SingleStream."""
         async with Asker(bench, self.name) as asker:
             switch = await find_switch(asker)
-            cases = _cases(bench.settings, switch.chosen(bench.settings.thinking))
-            if cases:
-                await _warm_up(asker, cases[0])
+            every = _every_case(switch.chosen(bench.settings.thinking))
+            cases = [case for case in every if _wanted(case.name, bench.settings.cases)]
+            if not cases:
+                asker.result.figures.append(_no_case(bench.settings.cases, every))
+                return asker.result
+            await _warm_up(asker, cases[0])
             for done, case in enumerate(cases):
                 await _measure(asker, case, switch.kind, done, len(cases))
             return asker.result
 
 
-def _cases(settings: Settings, states: tuple[ThinkingState, ...]) -> list[Case]:
-    every = [Case(kind, language, state) for state in states for kind in _KINDS for language in _LANGUAGES]
-    return [c for c in every if not settings.cases or any(fnmatchcase(c.name, glob) for glob in settings.cases)]
+def _every_case(states: tuple[ThinkingState, ...]) -> list[Case]:
+    return [Case(kind, language, state) for state in states for kind in _KINDS for language in _LANGUAGES]
+
+
+def _wanted(name: str, globs: tuple[str, ...]) -> bool:
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _no_case(globs: tuple[str, ...], every: list[Case]) -> Figure:
+    """Nothing to measure is said, not passed over: a misspelt glob, or a state of thinking that this model lacks."""
+    reason = f"no case of this model matches; there are {', '.join(case.name for case in every)}"
+    return Measured("decode", ", ".join(globs), "none").unavailable("decode_tok_s", reason)
 
 
 async def _warm_up(asker: Asker, case: Case) -> None:
@@ -74,7 +86,7 @@ async def _warm_up(asker: Asker, case: Case) -> None:
 
 async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, cases_in_all: int) -> None:
     settings = asker.bench.settings
-    before = await asker.counters()
+    before = await asker.settled_counters()
     replies = []
     for run in range(settings.runs):
         done = cases_done * settings.runs + run
@@ -82,7 +94,7 @@ async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, 
         text = case.prompt(run, settings).text
         replies.append(await asker.ask(case.name, Wish(text, settings.max_tokens, case.thinking.extra)))
     records = [reply.record for reply in replies]
-    counter_doubts = doubts_of_counters(records, since(before, await asker.counters()))
+    counter_doubts = doubts_of_counters(records, await asker.counted_since(before, replies))
     doubts = (*counter_doubts, *_thinking_doubts(case, replies))
     detail = {
         "prompts": [case.prompt(run, settings).id for run in range(settings.runs)],

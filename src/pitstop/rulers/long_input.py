@@ -92,7 +92,7 @@ async def _measure(asker: Asker, asked: _Asked, depth_tok: int, depths_done: int
     if isinstance(size, Unfit):
         measured = Measured(asker.ruler, case, "none", detail=asked.detail)
         return [measured.unavailable(metric, size.reason) for metric in ("ttft_s", "decode_tok_s")]
-    before = await asker.counters()
+    before = await asker.settled_counters()
     replies, coldness = [], []
     for run in range(settings.runs):
         asker.bench.progress(f"long-input {case}", done + 1 + run, in_all)
@@ -100,7 +100,7 @@ async def _measure(asker: Asker, asked: _Asked, depth_tok: int, depths_done: int
         replies.append(reply)
         coldness.append(cold)
     asker.tell_failures(case, replies)
-    delta = since(before, await asker.counters())
+    delta = await asker.counted_since(before, replies)
     return _figures(asker, case, asked, size, replies, coldness, delta)
 
 

@@ -6,7 +6,6 @@ prompts, 37 to 40 % on a novel, and nearly all of it on a repeated sentence. See
 
 from __future__ import annotations
 
-from pitstop.engines.since import since
 from pitstop.rulers.acceptance import acceptance_figures, acceptance_over
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.figures import Measured
@@ -47,12 +46,12 @@ def text_of(case: str, run: int) -> str:
 
 async def _measure(asker: Asker, case: str, state: ThinkingState, cases_done: int) -> None:
     settings = asker.bench.settings
-    before = await asker.counters()
+    before = await asker.settled_counters()
     replies = []
     for run in range(settings.runs):
         asker.bench.progress(f"speculation {case}", cases_done * settings.runs + run, len(CASES) * settings.runs)
         replies.append(await asker.ask(case, Wish(text_of(case, run), settings.max_tokens, state.extra)))
-    delta = since(before, await asker.counters())
+    delta = await asker.counted_since(before, replies)
     doubts = doubts_of_counters([reply.record for reply in replies], delta)
     measured = Measured(asker.ruler, case, counted_by(replies), doubts, {"thinking": state.name})
     asker.result.figures.extend(acceptance_figures(measured, *acceptance_over(replies, delta)))
