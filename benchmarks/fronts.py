@@ -18,6 +18,7 @@ from pathlib import Path
 import psutil
 
 KEY_NAME = "bench"
+LITELLM_KEY = "sk-" + "0123456789abcdef" * 3  # it does not start without one
 
 
 @dataclass
@@ -120,13 +121,14 @@ def litellm(port: int, engine_port: int, folder: Path, binary: str) -> Iterator[
     config.write_text(
         "model_list:\n  - model_name: mid\n    litellm_params:\n      model: openai/m\n"
         f"      api_base: http://127.0.0.1:{engine_port}/v1\n      api_key: none\n"
+        f"general_settings:\n  master_key: {LITELLM_KEY}\n"
     )
     argv = [binary, "--config", str(config), "--port", str(port), "--host", "127.0.0.1", "--telemetry", "False"]
     begun_s = time.monotonic()
     environ = {"LITELLM_LOG": "ERROR", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     with process(argv, folder / "litellm.log", **environ) as running:
         wait_until_up(port, running, patience_s=180)
-        yield Front("litellm", port, running.pid, "mid", "sk-none", time.monotonic() - begun_s)
+        yield Front("litellm", port, running.pid, "mid", LITELLM_KEY, time.monotonic() - begun_s)
 
 
 def wait_until_up(port: int, running: subprocess.Popen[bytes], patience_s: float = 30.0) -> None:

@@ -17,6 +17,7 @@ from pitstop.services.guard.memory import MemoryReader
 
 log = logging.getLogger("pitstop.gateway")
 TICK_S = 0.2  # how late a door that nobody announced, or a revoked key, is noticed at most
+_LOOKS_PER_MEMORY = 5  # once a second; the kernel takes its time to add up what it reports
 
 Stamp = tuple[int, int, int]  # modification time, inode, size: what tells one content of a file from the next
 
@@ -32,6 +33,7 @@ class Ticking:
         self._config_stamp = stamp(config_path)
         self._keys_stamp = stamp(self._keys_path)
         self._memory = MemoryReader()
+        self._looks = 0
         self._probing: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -58,8 +60,10 @@ class Ticking:
             self._reread_keys()
         if front.doors.look(front.rules.engines, front.clock()):
             log.info("doors held: %s", ", ".join(sorted(front.doors.held)) or "none")
-        available = self._memory.read().available_bytes
-        front.short_of_memory = available is not None and available < front.rules.shed_below_bytes
+        if self._looks % _LOOKS_PER_MEMORY == 0:
+            available = self._memory.read().available_bytes
+            front.short_of_memory = available is not None and available < front.rules.shed_below_bytes
+        self._looks += 1
         self._probe()
 
     def _reread_keys(self) -> None:
