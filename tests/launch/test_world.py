@@ -183,7 +183,8 @@ def test_a_container_is_up_only_with_a_process():
         ({"HostConfig": {**inspected()["HostConfig"], "ShmSize": 0, "Dns": [], "Ulimits": None}}, []),
         ({"HostConfig": {**inspected()["HostConfig"], "IpcMode": "host"}}, ["IpcMode: host instead of nothing"]),
         # What Podman adds by itself to a container that has run.
-        ({"Config": {**inspected()["Config"], "Env": ["A=b", "HF_TOKEN=hf_abcdefghi", "HOSTNAME=spark-3", "HOME=/root"]}}, []),
+        ({"Config": {**inspected()["Config"],
+                     "Env": ["A=b", "HF_TOKEN=hf_abcdefghi", "HOSTNAME=spark-3", "HOME=/root"]}}, []),
     ],
 )  # fmt: skip
 def test_every_difference_is_named_and_no_secret_shown(change, phrases):
@@ -419,3 +420,14 @@ def test_where_podman_keeps_its_log_is_no_setting():
     assert container.differences(one, two, "e") == []
     journal = parsed(HostConfig={"LogConfig": {"Type": "journald"}})
     assert container.differences(one, journal, "e") == ['LogConfig: {"Type":"k8s-file"} instead of {"Type":"journald"}']
+
+
+def test_a_process_in_the_middle_of_becoming_another_is_looked_at_again(monkeypatch):
+    mine = Mark("e", "/home", "1", "f")
+    answers = [{}, {}, mine.as_environ()]
+    monkeypatch.setattr(proc, "environment", lambda _pid: answers.pop(0))
+    monkeypatch.setattr(proc, "arguments", lambda _pid: [])
+    assert tree._witness(Process(10, 1, 10, 5, "R", "sh")) == Witness(mine, silent=False)
+    # A kernel thread never shows an environment, and is not waited for.
+    answers[:] = [{}]
+    assert tree._witness(Process(11, 2, 0, 5, "S", "kworker")).silent

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from pitstop.core.config.consistency import BUILT_IN_KNOB, knobs_of
 from pitstop.core.config.engine import (
-    OFF,
     ComposeLaunch,
     DockerLaunch,
     Engine,
-    Knob,
     ProcessLaunch,
     ScriptLaunch,
     SystemdLaunch,
@@ -21,11 +18,10 @@ from pitstop.core.config.engine import (
 from pitstop.core.config.nearest import nearest
 from pitstop.core.errors import UsageError
 from pitstop.launch import environment
-from pitstop.launch.launcher import NOT_SET, LaunchSpec
-from pitstop.launch.secrets import HIDDEN, digest, is_secret, redacted, secret_words
+from pitstop.launch.draft import REFERENCE, Draft
+from pitstop.launch.launcher import LaunchSpec
+from pitstop.launch.secrets import HIDDEN, is_secret, redacted, secret_words
 
-_PLACEHOLDER = re.compile(r"\{(port|python|value)\}")
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -49,7 +45,7 @@ def plan(
         )
     settings = settings_of(name, engine, overrides or {})
     port, host = address_of(engine)
-    draft = _Draft(name, engine, settings, {"port": str(port), "python": python}, environ)
+    draft = Draft(name, engine, settings, {"port": str(port), "python": python}, environ)
     draft.is_variant = any(settings[knob] != value for knob, value in knobs_of(engine).items())
     common = {
         "engine": name,
@@ -98,79 +94,11 @@ def address_of(engine: Engine) -> tuple[int, str]:
 def environ_with_literals(engine: Engine, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment for `Launcher.start`: with the secrets that stand literally in the configuration added."""
     literals = engine.launch.env if engine.launch is not None else {}
-    own = {key: value for key, value in literals.items() if is_secret(key, value) and not _REFERENCE.fullmatch(value)}
+    own = {key: value for key, value in literals.items() if is_secret(key, value) and not REFERENCE.fullmatch(value)}
     return {**environ, **own}
 
 
-class _Draft:
-    """The parts that all launchers share: arguments and environment with the knobs turned."""
-
-    def __init__(
-        self,
-        name: str,
-        engine: Engine,
-        settings: Mapping[str, str],
-        words: Mapping[str, str],
-        environ: Mapping[str, str],
-    ) -> None:
-        assert engine.launch is not None
-        self.name, self.settings, self._words, self._environ = name, settings, words, environ
-        self._unit = isinstance(engine.launch, SystemdLaunch)
-        self.is_variant = False
-        self.args: tuple[str, ...] = ()
-        self.env: dict[str, str] = {}
-        self.secret_env: dict[str, str] = {}
-        self.secret_digests: dict[str, str] = {}
-        for key, value in engine.launch.env.items():
-            self._set(key, value)
-        for knob_name, knob in engine.knob.items():
-            self._turn(knob, settings[knob_name])
-
-    def filled(self, words: tuple[str, ...], value: str | None = None) -> tuple[str, ...]:
-        """Fill in `{port}`, `{python}` and `{value}`; every other brace stays as it is."""
-        known = dict(self._words) if value is None else {**self._words, "value": value}
-        return tuple(_PLACEHOLDER.sub(lambda match: known.get(match[1], match[0]), word) for word in words)
-
-    def _turn(self, knob: Knob, value: str) -> None:
-        if knob.args and value != OFF:
-            self.args += self.filled(knob.args, value)
-        # A default of "off" leaves the variable to the script's own default; turned to "off" by hand, it says so.
-        # A unit keeps its defaults in its own file: only what is turned is written beside it.
-        untold = value == knob.default and (value == OFF or self._unit)
-        if knob.env and not untold:
-            self._refuse_secret_knob(knob.env, value)
-            self._set(knob.env, value)
-
-    def _refuse_secret_knob(self, key: str, value: str) -> None:
-        """What is turned is printed, compared and journaled: that is no place for a secret."""
-        if is_secret(key, value) and _REFERENCE.fullmatch(value) is None:
-            raise UsageError(
-                f"engine {self.name}: a knob cannot carry the secret {key}.",
-                hint=f'Put {key} = "${{{key}}}" into [engine.{self.name}.launch.env] and export it.',
-            )
-
-    def _set(self, key: str, value: str) -> None:
-        reference = _REFERENCE.fullmatch(value)
-        source = reference[1] if reference else key
-        if is_secret(key, value):
-            self.secret_env[key] = source
-            known = self._environ.get(source) if reference else value
-            self.secret_digests[key] = digest(self.name, key, known) if known is not None else NOT_SET
-        elif reference is None:
-            self.env[key] = self.filled((value,))[0]
-        elif source not in self._environ:
-            raise UsageError(
-                f"engine {self.name} takes {key} from ${{{source}}}, which is not set in the environment.",
-                hint=f"Export {source}, or write its value in [engine.{self.name}.launch.env].",
-            )
-        elif is_secret(source, self._environ[source]):
-            self.secret_env[key] = source
-            self.secret_digests[key] = digest(self.name, key, self._environ[source])
-        else:
-            self.env[key] = self._environ[source]
-
-
-def _build(launch: object, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+def _build(launch: object, draft: Draft, common: dict[str, object]) -> LaunchSpec:
     match launch:
         case DockerLaunch():
             return _docker(launch, draft, common)
@@ -185,7 +113,7 @@ def _build(launch: object, draft: _Draft, common: dict[str, object]) -> LaunchSp
     raise UsageError(f"engine {draft.name}: pitstop has no launcher for {type(launch).__name__}.")
 
 
-def _docker(launch: DockerLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+def _docker(launch: DockerLaunch, draft: Draft, common: dict[str, object]) -> LaunchSpec:
     """`docker run` as a person would type it; the parts that pitstop adds to find it again are not in the value."""
     image = draft.settings[BUILT_IN_KNOB]
     _refuse_own_options(draft.name, launch.run)
@@ -209,7 +137,7 @@ def _docker(launch: DockerLaunch, draft: _Draft, common: dict[str, object]) -> L
     )
 
 
-def _script(launch: ScriptLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+def _script(launch: ScriptLaunch, draft: Draft, common: dict[str, object]) -> LaunchSpec:
     return _spec(
         common,
         launcher="script",
@@ -221,7 +149,7 @@ def _script(launch: ScriptLaunch, draft: _Draft, common: dict[str, object]) -> L
     )
 
 
-def _compose(launch: ComposeLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+def _compose(launch: ComposeLaunch, draft: Draft, common: dict[str, object]) -> LaunchSpec:
     _refuse_arguments(draft, "compose", "a variable that the compose file reads, as in `${MTP_K:-3}`")
     project = ("--project-name", launch.project) if launch.project else ()
     front = ("docker", "compose", "--file", launch.file, *project)
@@ -235,7 +163,7 @@ def _compose(launch: ComposeLaunch, draft: _Draft, common: dict[str, object]) ->
     )
 
 
-def _systemd(launch: SystemdLaunch, draft: _Draft, common: dict[str, object]) -> LaunchSpec:
+def _systemd(launch: SystemdLaunch, draft: Draft, common: dict[str, object]) -> LaunchSpec:
     _refuse_arguments(draft, "systemd", "a variable that the unit's ExecStart= reads, as in `$MTP_K`")
     front = ("systemctl", "--user") if launch.user else ("systemctl",)
     return _spec(
@@ -252,7 +180,7 @@ def _spec(common: dict[str, object], **parts: object) -> LaunchSpec:
     return LaunchSpec(**common, **parts)  # type: ignore[arg-type]
 
 
-def _refuse_arguments(draft: _Draft, launcher: str, instead: str) -> None:
+def _refuse_arguments(draft: Draft, launcher: str, instead: str) -> None:
     if draft.args:
         raise UsageError(
             f"engine {draft.name}: {launcher} has its command in its own file, so a knob cannot add {draft.args[0]}.",

@@ -120,13 +120,16 @@ class ScriptLauncher:
 
     async def _appeared(self, spec: LaunchSpec) -> Running:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _APPEARS_WITHIN_S
-        misses = 0
+        began, misses = loop.time(), 0
+        deadline = began + _APPEARS_WITHIN_S
         while True:
             state = await self._process.exit_state(spec)
             if state not in (None, 0):
                 raise await self._failed(spec, f"ended with exit code {state}")
-            if (running := await self.inspect(spec)) is not None:
+            running = await self.inspect(spec)
+            # By its mark alone the script itself looks like the engine, until it has ended, or turns out to be it.
+            is_settled = spec.name or "pidfile" in spec.options or state == 0 or loop.time() > began + _SETTLED_S
+            if running is not None and is_settled:
                 return running
             if state == 0:
                 deadline = min(deadline, loop.time() + _AFTER_ITS_END_S)

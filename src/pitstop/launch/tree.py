@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ class Witness:
     silent: bool
 
 
+_KTHREADD = 2
+_BECOMING_S = 0.1  # a busy machine may interrupt an `execve` for some hundredths of a second
 _ENDED: dict[Root, int] = {}
 
 
@@ -62,7 +65,7 @@ def members(
 def living(engine: str, home: str, root: Root | None) -> dict[int, Process]:
     """The engine's processes as they are now; never this process or one of its ancestors."""
     table = proc.processes()
-    witnesses = {pid: _witness(pid) for pid in table}
+    witnesses = {pid: _witness(process) for pid, process in table.items()}
     found = members(table, witnesses, engine, home, root)
     for ancestor in _ancestors(table, os.getpid()):
         found.pop(ancestor, None)
@@ -129,9 +132,18 @@ def _is_another_engine(witness: Witness | None, engine: str, home: str) -> bool:
     return witness is not None and witness.mark is not None and not witness.mark.belongs_to(engine, home)
 
 
-def _witness(pid: int) -> Witness:
-    environ = proc.environment(pid)
+def _witness(process: Process) -> Witness:
+    environ = proc.environment(process.pid)
+    deadline = time.monotonic() + _BECOMING_S
+    while environ == {} and _is_becoming_another(process) and time.monotonic() < deadline:
+        time.sleep(0.002)
+        environ = proc.environment(process.pid)
     return Witness(Mark.read(environ), silent=not environ)
+
+
+def _is_becoming_another(process: Process) -> bool:
+    """In the middle of `execve` a process shows neither environment nor command line; kernel threads never do."""
+    return not process.is_dead and process.parent not in (0, _KTHREADD) and not proc.arguments(process.pid)
 
 
 def _ancestors(table: Mapping[int, Process], pid: int) -> list[int]:
