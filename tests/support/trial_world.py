@@ -153,6 +153,9 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
             id=f"T1-{boot.block}-{arm.name}", started_at="2026-11-29T00:00:00+00:00", engine=engine, figures=[figure]
         )
 
+    async def info(_site, times):
+        return {"boot_s": times.boot_s}
+
     async def nothing(*_args):
         pass
 
@@ -169,7 +172,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
         return "hello"
 
     crew = Crew(
-        measure=measure, memory=FakeMemory(), idle=idle, guarded=guarded, generate=generate, pause=nothing,
+        measure=measure, memory=FakeMemory(), idle=idle, guarded=guarded, generate=generate, info=info, pause=nothing,
         clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     trial = typer.Typer(help="The unattended A/B test: production down, variants up in turn, verdict, production back.")
     trial.command("run")(run_trial)
     trial.command("status")(status)
+    trial.command("rehearse")(rehearse)
     trial.command("recover")(recover)
     trial.command("list")(list_trials)
     trial.command("show")(show)
@@ -30,20 +31,44 @@ def run_trial(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The trial's name in pitstop.toml.")],
     dry_run: DryRun = False,
     window: Annotated[str, typer.Option(help="Only begin within this part of the day, as in 01:00-06:00.")] = "",
+    aa: Annotated[
+        bool, typer.Option("--aa", help="Production against itself: this box's noise floor.")
+    ] = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Run a trial: wait for idle, take production down, measure every arm, put production back, say the verdict."""
     from pitstop.cli.trial_stage import conducted, drawn_up
+    from pitstop.services.trial.prepare import Kind
 
     shell = Shell(json_output, config_file)
-    promise, site = drawn_up(shell, name, window)
+    promise, site = drawn_up(shell, name, window, Kind.NOISE if aa else Kind.VARIANTS)
     if dry_run:
         _show_plan(shell, promise)
         return
     document = conducted(shell, promise, site)
     tell(shell, document)
+    _tell_promotion(shell, document)
     shell.finish(exit_code(document))
+
+
+@guarded
+def rehearse(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The trial's name in pitstop.toml.")],
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Take production down and put it back, with nothing in between: does the restore work on this box?"""
+    from pitstop.cli.trial_stage import conducted, drawn_up
+    from pitstop.core.errors import ExitCode
+    from pitstop.services.trial.prepare import Kind
+
+    shell = Shell(json_output, config_file)
+    document = conducted(shell, *drawn_up(shell, name, kind=Kind.REHEARSAL))
+    shell.document(document)
+    _tell_production(shell, document)
+    code = exit_code(document)
+    shell.finish(ExitCode.DONE if code is ExitCode.INCONCLUSIVE and document.state == "finished" else code)
 
 
 @guarded
@@ -163,6 +188,21 @@ def tell(shell: Shell, document: TrialDocument) -> None:
     _tell_production(shell, document)
     for notice in document.warnings:
         shell.note(f"warning: {notice.text}")
+
+
+def _tell_promotion(shell: Shell, document: TrialDocument) -> None:
+    """The edit that would make a winner production. Making it is a person's act."""
+    from pitstop.core.errors import UsageError
+    from pitstop.report.promotion import promotion_diff
+    from pitstop.report.sentences import winners
+
+    for arm in winners(document):
+        try:
+            toml = shell.config_path.read_text("utf-8")
+            diff = promotion_diff(toml, document.production.engine, arm.overrides, shell.config_path.name)
+        except (OSError, UsageError):
+            continue
+        shell.say(f"To make {arm.name} production, make this edit and run `pitstop restart`:", diff)
 
 
 def _tell_production(shell: Shell, document: TrialDocument) -> None:

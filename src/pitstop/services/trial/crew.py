@@ -19,6 +19,7 @@ from pitstop.services.guard.ordering import guard_order
 from pitstop.services.guard.spawn import Guard, under_guard
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
+from pitstop.services.trial.boot_info import boot_info
 from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.perform import Crew, Say
@@ -56,6 +57,7 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         idle=idle,
         guarded=guarded,
         generate=generate_token,
+        info=boot_info,
         pause=asyncio.sleep,
         clock=clock,
         say=say,

@@ -28,11 +28,18 @@ def boot_figures(trial: TrialDocument, engine_kind: str) -> list[BootFigure]:
             case=figure.case,
             metric=figure.metric,
             value=figure.value or 0.0,
+            pair=_pair(trial, run),
         )
         for arm in trial.arms
         for run in arm.runs
         for figure in _good(run)
     ]
+
+
+def _pair(trial: TrialDocument, run: RunDocument) -> str | None:
+    """The block of an A/A trial: its two boots are a pair that should have measured the same."""
+    same = len(trial.arms) == 2 and trial.arms[0].fingerprint == trial.arms[1].fingerprint
+    return f"{trial.id}-{run.settings.get('block')}" if same else None
 
 
 def _good(run: RunDocument) -> Iterator[Figure]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -16,9 +17,11 @@ from pitstop.core.durable import write_durably
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, RequestRefused
 from pitstop.decisions.trial import Action, Boot, Do, How, Outcome
 from pitstop.launch.launcher import LaunchSpec, Running
+from pitstop.launch.memory_back import read_memory
 from pitstop.launch.ready import ready
 from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.site import Site
+from pitstop.services.trial.boot_info import BootTimes
 from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
@@ -65,6 +68,7 @@ class Crew:
     idle: Idle
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
+    info: Callable[[Site, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]
     say: Say
@@ -79,6 +83,7 @@ class Hands:
         self._launcher, self._lease, self._journal, self._crew = site.launcher, lease, journal, crew
         self._guard: contextlib.AsyncExitStack | None = None
         self._expected_bytes: int | None = 0  # to be available before the next launch; None: not known
+        self._times = BootTimes(0.0, 0, 0)  # of the boot that runs
         self._deeds: Mapping[Do, Callable[[Action], Awaitable[Outcome]]] = {
             Do.WAIT_IDLE: self._wait_idle,
             Do.TAKE_DOWN: self._take_down,
@@ -119,21 +124,28 @@ class Hands:
 
     async def _boot(self, action: Action) -> Outcome:
         spec = self._arm_spec(action)
-        await self._memory_back()
+        try:
+            await self._memory_back()
+        except EngineFailed as error:  # not the arm's fault, and nothing is launched into it blindly
+            return Outcome(How.REFUSED, str(error))
+        before, began = read_memory().available_bytes, time.monotonic()
         guard = await self._begin_guard()
         await guard.own(await self._launcher.start(spec, self._site.environ))
         await self._until_ready(spec)
+        self._times = BootTimes(time.monotonic() - began, before, read_memory().available_bytes)
         return Outcome(How.DONE)
 
     async def _measure(self, action: Action) -> Outcome:
         assert action.boot is not None
-        site = self._site.with_spec(self._arm_spec(action))
+        spec = self._arm_spec(action)
+        site = self._site.with_spec(spec)
         document = await self._crew.measure(site, self._promise, action.boot)
+        document.conditions["boot"] = await self._crew.info(site, self._times)
         path = run_file(self._folder, action.boot, self._promise)
         path.parent.mkdir(exist_ok=True)
         write_durably(path, encode(document))
-        if await self._launcher.inspect(self._arm_spec(action)) is None:
-            tail = "\n".join(await self._launcher.log_tail(self._arm_spec(action)))
+        if await self._launcher.inspect(spec) is None:
+            tail = "\n".join(await self._launcher.log_tail(spec))
             died = f"the engine died while it was measured; its last lines:\n{tail}"
             return Outcome(How.FAILED, await self._end_guard() or died)
         return Outcome(How.DONE)

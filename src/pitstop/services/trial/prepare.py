@@ -7,6 +7,9 @@ import re
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
+
+import msgspec
 
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.nearest import nearest
@@ -25,6 +28,7 @@ from pitstop.services.trial.folder import owed
 from pitstop.services.trial.promise import Arm, Promise
 
 PRODUCTION = "production"
+AGAIN = "production-again"
 
 
 def trial_named(config: Config, name: str) -> Trial:
@@ -35,12 +39,48 @@ def trial_named(config: Config, name: str) -> Trial:
     return config.trial[name]
 
 
-def draw_up(name: str, trial: Trial, engine: Engine, environ: Mapping[str, str], now: datetime) -> Promise:
+class Kind(StrEnum):
+    """What a trial is run for."""
+
+    VARIANTS = "variants"
+    NOISE = "noise"  # production against itself: what this box's boots differ by
+    REHEARSAL = "rehearsal"  # take-down and restore, with nothing in between
+
+
+def draw_up(
+    name: str,
+    trial: Trial,
+    engine: Engine,
+    environ: Mapping[str, str],
+    now: datetime,
+    kind: Kind = Kind.VARIANTS,
+) -> Promise:
     """The whole trial as a value: arms, launch values, order. Touches nothing, looks at nothing but the environment."""
     for ruler in trial.rulers:
         ruler_for(ruler)
     _window(name, trial)
-    arms = [Arm(PRODUCTION, {}, plan(trial.engine, engine, environ=environ))]
+    production = Arm(PRODUCTION, {}, plan(trial.engine, engine, environ=environ))
+    arms = (production, *_other_arms(name, trial, engine, environ, kind, production))
+    return Promise(
+        id=f"{now:%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', name)}-{secrets.token_hex(2)}",
+        name=name,
+        started_at=now.isoformat(timespec="seconds"),
+        engine_name=trial.engine,
+        engine=engine,
+        trial=trial,
+        arms=arms,
+        boots=() if kind is Kind.REHEARSAL else _boots(len(arms), trial),
+    )
+
+
+def _other_arms(
+    name: str, trial: Trial, engine: Engine, environ: Mapping[str, str], kind: Kind, production: Arm
+) -> list[Arm]:
+    if kind is Kind.REHEARSAL:
+        return []
+    if kind is Kind.NOISE:
+        return [Arm(AGAIN, {}, production.spec)]
+    arms = [production]
     for variant, overrides in trial.variant.items():
         spec = plan(trial.engine, engine, overrides, environ=environ)
         twin = next((arm.name for arm in arms if arm.spec.fingerprint == spec.fingerprint), None)
@@ -50,16 +90,15 @@ def draw_up(name: str, trial: Trial, engine: Engine, environ: Mapping[str, str],
                 hint="Override a knob that changes the command, the environment or the image.",
             )
         arms.append(Arm(variant, dict(overrides), spec))
-    return Promise(
-        id=f"{now:%Y%m%d-%H%M%S}-{re.sub(r'[^A-Za-z0-9]+', '-', name)}-{secrets.token_hex(2)}",
-        name=name,
-        started_at=now.isoformat(timespec="seconds"),
-        engine_name=trial.engine,
-        engine=engine,
-        trial=trial,
-        arms=tuple(arms),
-        boots=_boots(len(arms), trial),
-    )
+    return arms[1:]
+
+
+async def with_memory(promise: Promise, site: Site) -> Promise:
+    """The promise with what only the running production can tell (its image's content), asked before it is stopped."""
+    assert site.launcher is not None
+    remembered = await site.launcher.remembered(promise.production)
+    production = msgspec.structs.replace(promise.arms[0], spec=remembered)
+    return msgspec.structs.replace(promise, arms=(production, *promise.arms[1:]))
 
 
 async def refuse_what_cannot_work(promise: Promise, site: Site, home: Home, available_bytes: int | None) -> None:
