@@ -72,6 +72,27 @@ class RequestRecord(msgspec.Struct, frozen=True, kw_only=True):
     anomalies: tuple[str, ...] = ()
 
 
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One attempt at one task of the quality ruler, with its transcript; long texts keep their beginning and end."""
+
+    task: str  # kind/language/name, as in `math/en/discount`
+    level: str  # easy | medium | hard
+    repeat: int  # from zero
+    outcome: (
+        str  # right | wrong | cut-off | empty | wrong-language | refused | malformed-tool-call | failed | unavailable
+    )
+    wanted: str = ""  # the right answer, shortened
+    got: str = ""  # what was taken for the answer
+    reason: str = ""  # why it is not right
+    prompt: str = ""
+    reasoning: str = ""
+    answer: str = ""
+    reply_digest: str = ""  # over reasoning, answer and tool calls: equal ones are one draw, not two
+    completion_tokens: int | None = None
+    e2e_s: float | None = None
+    grading_s: float | None = None
+
+
 class EngineIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Which engine answered. Compared before and after each ruler."""
 
@@ -106,6 +127,7 @@ class RunDocument(msgspec.Struct, kw_only=True):
     figures: list[Figure] = []
     requests: list[RequestRecord] = []
     warnings: list[Notice] = []
+    tasks: list[TaskRecord] = []  # of the quality ruler
 
 
 class ArmRecord(msgspec.Struct, kw_only=True):

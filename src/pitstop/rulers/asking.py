@@ -43,6 +43,8 @@ class Wish:
     nonce: str = ""  # drawn when empty
     keep_default_system: bool = False  # put the nonce into the user message, so that the template's own prompt stands
     temperature: float | None = None  # the settings' when None
+    bare: bool = False  # without a nonce, for a ruler that times nothing: both arms of a trial get the same bytes
+    then: tuple[dict[str, Any], ...] = ()  # what was said since: calls of tools, and what they returned
 
 
 class Asker:
@@ -119,12 +121,14 @@ class Asker:
 
     def _request(self, wish: Wish) -> ChatRequest:
         temperature = self.bench.settings.temperature if wish.temperature is None else wish.temperature
+        if wish.bare:
+            return ChatRequest((*messages_without_nonce(wish), *wish.then), wish.max_tokens, temperature, wish.extra)
         nonce = wish.nonce or self.bench.nonces.next()
         in_user = wish.keep_default_system or bool(self.bench.learnt.nonce_in_user_message)
         messages = messages_with(
             nonce, wish, in_user=in_user, system_refused=bool(self.bench.learnt.nonce_in_user_message)
         )
-        return ChatRequest(messages, wish.max_tokens, temperature, wish.extra)
+        return ChatRequest((*messages, *wish.then), wish.max_tokens, temperature, wish.extra)
 
     async def _say_hello(self) -> None:
         learnt, asked_for = self.bench.learnt, self.client.agreement
@@ -160,6 +164,12 @@ def messages_with(nonce: str, wish: Wish, *, in_user: bool, system_refused: bool
         return {"role": "system", "content": wish.system}, {"role": "user", "content": user}
     parts = [nonce, wish.system, wish.text]
     return ({"role": "user", "content": "\n\n".join(part for part in parts if part)},)
+
+
+def messages_without_nonce(wish: Wish) -> tuple[dict[str, Any], ...]:
+    """The text alone, so that a template's own system prompt stands, as it does for the users of this server."""
+    user = {"role": "user", "content": wish.text}
+    return ({"role": "system", "content": wish.system}, user) if wish.system else (user,)
 
 
 def counted_by(replies: Sequence[Reply]) -> str:

@@ -8,12 +8,20 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from pitstop.client.endpoint import Endpoint
-from pitstop.core.documents import Figure, Notice, RequestRecord
+from pitstop.core.config.quality import Quality
+from pitstop.core.documents import Figure, Notice, RequestRecord, TaskRecord
 from pitstop.engines.adapter import Adapter, Capabilities
 from pitstop.rulers.learnt import Learnt
 from pitstop.rulers.nonce import Nonces
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+Keep = Callable[[TaskRecord], None]  # puts one answered task where an interruption cannot take it
+
+
+def kept_nowhere(_task: TaskRecord) -> None:
+    """For a run that is not to be resumed."""
 
 
 def no_progress(_what: str, _done: int, _total: int) -> None:
@@ -39,6 +47,7 @@ class Settings:
     thinking_max_tokens: int = 2048  # of each answer of the thinking ruler, thought included
     system_prompt: str = ""  # the default system prompt whose effect the thinking ruler shows
     text: Path | None = None  # the user's own natural text; the shipped one when None
+    quality: Quality = field(default_factory=Quality)
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,8 @@ class Bench:
     supports: tuple[str, ...] = ()
     nonces: Nonces = field(default_factory=Nonces)  # one per run, from its seed and id, shared by all of its rulers
     learnt: Learnt = field(default_factory=Learnt)  # one per run, too
+    answered: tuple[TaskRecord, ...] = ()  # by an interrupted run that goes on here
+    keep: Keep = kept_nowhere
     others: tuple[Bench, ...] = ()  # the engines that mutual-load keeps busy meanwhile
 
 
@@ -63,6 +74,7 @@ class RulerResult:
     requests: list[RequestRecord] = field(default_factory=list)
     elsewhere: dict[str, list[RequestRecord]] = field(default_factory=dict)  # by base URL: what other engines were sent
     warnings: list[Notice] = field(default_factory=list)
+    tasks: list[TaskRecord] = field(default_factory=list)  # of the quality ruler, those of an interrupted run included
 
 
 class Ruler(Protocol):

@@ -9,6 +9,7 @@ import msgspec
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.gateway import Gateway
 from pitstop.core.config.host import Host
+from pitstop.core.config.quality import Quality
 from pitstop.core.config.trial import Trial
 from pitstop.core.config.watch import Watch
 from pitstop.core.units import Duration, Share, Size
@@ -21,6 +22,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: dict[str, Engine] = {}
     trial: dict[str, Trial] = {}
     gateway: Gateway | None = None
+    quality: Quality = msgspec.field(default_factory=Quality)
     watch: Watch = msgspec.field(default_factory=Watch)
 
 
