@@ -194,3 +194,10 @@ async def test_usage_is_still_counted_when_the_stream_breaks_after_it(tmp_path):
     async with world(tmp_path, a=streaming(ik)) as there, there.chat(stream=True) as reply:
         await reply.read()
         assert (await there.account()).usage.completion_tokens == 4
+
+
+async def test_a_bad_request_reaches_the_engine_once(tmp_path):
+    body = b'{"error":{"message":"maximum context length is 4096"}}'
+    async with world(tmp_path, a=failing(400, body)) as there, there.chat(stream=True) as reply:
+        assert (reply.status, await reply.read()) == (400, body)
+        assert len(there.engines["a"].seen) == 1

@@ -25,13 +25,14 @@ def account(**fields):
         "api": "chat/completions",
         "status": 200,
     }
-    return Account("req-1", 1.7e9, **{**usual, **fields})
+    return Account(**{"request_id": "req-1", "at_s": 1.7e9, **usual, **fields})
 
 
 def test_rows_reach_the_ledger_and_the_unknown_stays_unknown(tmp_path):
-    recorder = Recorder([LedgerRows(tmp_path / "ledger.sqlite3")])
+    recorder = Recorder([LedgerRows(tmp_path / "ledger.sqlite3", 3600)])
     recorder.start()
     recorder.put(account(usage=COUNTED, ttft_s=0.5, budget=10, budget_kept=Kept.EXCEEDED))
+    recorder.put(account(at_s=1.6e9))  # is too old to be kept
     recorder.put(account(failures=["mid: answered with status 500"], answered_by="swift"))
     recorder.stop()
     with Ledger.open(tmp_path / "ledger.sqlite3") as ledger:

@@ -16,13 +16,18 @@ from pitstop.gateway.replies import Refusal
 _WAITING = b": waiting for the model\n\n"
 
 
+def own_headers(request_id: str) -> dict[str, str]:
+    """What every reply has; which library it comes from is nobody's business."""
+    return {"server": "pitstop", "x-request-id": request_id}
+
+
 class ClientSide:
     """One reply. `begun` means that its head has gone out; `named` that an engine's has."""
 
     def __init__(self, request: web.BaseRequest, api: Api | None, request_id: str, patience_s: float) -> None:
         self._request = request
         self._api = api
-        self._request_id = request_id
+        self._own = own_headers(request_id)
         self._patience_s = patience_s
         self._out: web.StreamResponse | None = None
         self.named = False
@@ -77,7 +82,7 @@ class ClientSide:
         """A reply in one piece; as an error event where a stream has begun."""
         self.named = True
         if self._out is None:
-            headers["x-request-id"] = self._request_id
+            headers.update(self._own)
             self._out = web.Response(status=status, body=body, headers=headers)
             return self._out
         text = body[:2000].decode("utf-8", "replace")
@@ -87,7 +92,7 @@ class ClientSide:
         """The gateway's own no, in whatever form is still possible."""
         if self._out is not None:
             return await self.break_off(refusal)
-        headers = CIMultiDict({"content-type": "application/json", "x-request-id": self._request_id})
+        headers = CIMultiDict({"content-type": "application/json", **self._own})
         if refusal.retry_after_s is not None:
             headers["retry-after"] = str(max(1, round(refusal.retry_after_s + 0.5)))
         if refusal.status == 401:
@@ -111,6 +116,6 @@ class ClientSide:
             self._request.transport.abort()
 
     async def _prepare(self, status: int, headers: CIMultiDict[str]) -> None:
-        headers["x-request-id"] = self._request_id
+        headers.update(self._own)
         self._out = web.StreamResponse(status=status, headers=headers)
         await self._out.prepare(self._request)

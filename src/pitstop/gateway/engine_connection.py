@@ -69,6 +69,11 @@ class EngineConnection(asyncio.Protocol):
             await self._news()
         return self._taken()
 
+    def unread(self, body: bytes) -> None:
+        """Put back what `read` gave."""
+        if body:
+            self._parts.insert(0, body)
+
     def divert(self, sink: Callable[[bytes], None]) -> None:
         """From now on hand every piece of the body to `sink` as soon as it is received; `sink` must not raise."""
         self._sink = sink

@@ -35,9 +35,9 @@ class Rules:
 
     gateway: Gateway
     engines: Mapping[str, Engine]
-    engine_keys: Mapping[str, str]  # by engine, read from the environment; secrets
     stations: Mapping[str, Station]
     shed_below_bytes: int
+    engine_keys: Mapping[str, str] = field(repr=False)  # by engine, read from the environment; secrets
 
     @classmethod
     def of(cls, config: Config, environ: Mapping[str, str], memory_total_bytes: int | None) -> Rules:
@@ -47,7 +47,7 @@ class Rules:
         # The guard's floor is made for a big box; on a small one it would refuse everything.
         usual = min(config.host.min_available, (memory_total_bytes or 0) // 10)
         floor = usual if gateway.shed_below is None else gateway.shed_below
-        return cls(gateway, config.engine, {name: key for name, key in keys.items() if key}, stations, floor)
+        return cls(gateway, config.engine, stations, floor, {name: key for name, key in keys.items() if key})
 
     def route(self, alias: str) -> Route:
         return self.gateway.route[alias]

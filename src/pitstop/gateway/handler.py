@@ -17,7 +17,7 @@ from pitstop.gateway import replies
 from pitstop.gateway.account import Account, Outcome
 from pitstop.gateway.admission import admit, counted, inside, who
 from pitstop.gateway.apis import BY_PATH, MODELS_PATH, Api
-from pitstop.gateway.client_side import ClientSide
+from pitstop.gateway.client_side import ClientSide, own_headers
 from pitstop.gateway.exchange import Exchange
 from pitstop.gateway.front import Front, Rules
 from pitstop.gateway.keys import Key
@@ -86,7 +86,7 @@ async def _models(front: Front, request: web.BaseRequest, account: Account) -> w
     models = [_model(alias, key) for alias in front.rules.stations if key.may_use(alias)]
     first, last = (models[0]["id"], models[-1]["id"]) if models else (None, None)
     listing = {"object": "list", "data": models, "has_more": False, "first_id": first, "last_id": last}
-    headers = {"content-type": "application/json", "x-request-id": account.request_id}
+    headers = {"content-type": "application/json", **own_headers(account.request_id)}
     return web.Response(body=msgspec.json.encode(listing), headers=headers)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,17 @@ if TYPE_CHECKING:
     from pitstop.ledger.store import Ledger
 
 
+_FORGET_EVERY_S = 3600.0
+
+
 class LedgerRows:
     """A sink; UsageError or Unreachable when the ledger takes no rows, and the next batch tries anew."""
 
-    def __init__(self, place: str | Path) -> None:
+    def __init__(self, place: str | Path, keep_s: float) -> None:
         self._place = place
+        self._keep_s = keep_s
         self._ledger: Ledger | None = None
+        self._forget_at_s = 0.0
 
     def __call__(self, batch: Sequence[Account]) -> None:
         if self._ledger is None:
@@ -26,6 +32,10 @@ class LedgerRows:
 
             self._ledger = Ledger.open(self._place)
         self._ledger.record_requests([_row(account) for account in batch])
+        newest_s = batch[-1].at_s
+        if newest_s >= self._forget_at_s:
+            self._forget_at_s = newest_s + _FORGET_EVERY_S
+            self._ledger.forget_requests(datetime.fromtimestamp(newest_s - self._keep_s, UTC).isoformat())
 
 
 def _row(account: Account) -> RequestRow:

@@ -32,7 +32,12 @@ class _Connection(RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("a reply had begun")
         refusal = replies.bad_request("The request is not valid HTTP.")
-        reply = web.Response(status=status, body=replies.body(None, refusal), content_type="application/json")
+        reply = web.Response(
+            status=status,
+            body=replies.body(None, refusal),
+            content_type="application/json",
+            headers={"server": "pitstop"},
+        )
         reply.force_close()
         return reply
 

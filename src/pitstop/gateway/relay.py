@@ -56,6 +56,7 @@ class Relay:
         try:
             while not self._reply.complete:
                 if not await self._something_happened(stall_s):
+                    self._reply.close()  # nothing of it may come after the error event
                     return Ended.STALLED
                 await self._look_after_client()
         except Broken:

@@ -116,7 +116,7 @@ def _ledger_sink(home: Home, config: Config, environ: Mapping[str, str]) -> list
         return []
     from pitstop.gateway.ledger_rows import LedgerRows  # noqa: PLC0415 - does not import the database itself
 
-    return [LedgerRows(environ.get(config.host.ledger_url_env, "") or home.ledger)]
+    return [LedgerRows(environ.get(config.host.ledger_url_env, "") or home.ledger, config.gateway.keep_accounts)]
 
 
 def _many_files() -> None:

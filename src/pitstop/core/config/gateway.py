@@ -65,3 +65,4 @@ class Gateway(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     eject_for: Duration = duration("10 s")  # doubled with every failed return, up to 16 times
     stop_deadline: Duration = duration("5 min")  # how long a graceful stop waits for streams
     accounting: bool = True  # a row per request in the ledger
+    keep_accounts: Duration = duration("90 d")  # then a row is deleted
