@@ -94,8 +94,8 @@ def killer(name: str, floor_bytes: int, pid: int, folder: Path) -> Iterator[subp
 class Kill:
     """Seconds from the crossing to the eater's death, None when it died before memory crossed the floor (the slope).
 
-    Death comes after the signal: the kernel gives a gibibyte back first. `own_s` is the guard's own time from the reading
-    that crossed to the last signal, `bound_s` adds the age of the reading before it: the crossing lies within that.
+    Death comes after the signal: the kernel gives a gibibyte back first. `own_s` is the guard's own time from the
+    reading that crossed to the last signal, `bound_s` adds the age of the reading before it: the crossing lies within that.
     """
 
     late_s: float | None
@@ -171,9 +171,6 @@ def main() -> None:
         words = f"{len(results) - len(late)} of {asked.runs} died before the floor was crossed"
         if late:
             words += f"; crossing to death: median {statistics.median(late):.1f} ms, {late[0]:.1f} to {late[-1]:.1f}"
-        words += (
-            f"; above the floor at death: median {statistics.median(left):.0f} MiB, {left[0]:.0f} to {left[-1]:.0f}"
-        )
         own = sorted(1000 * one.own_s for one in results if one.own_s is not None)
         if own:
             bounds = sorted(1000 * one.bound_s for one in results if one.bound_s is not None)
