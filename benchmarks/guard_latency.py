@@ -95,7 +95,8 @@ class Kill:
     """Seconds from the crossing to the eater's death, None when it died before memory crossed the floor (the slope).
 
     Death comes after the signal: the kernel gives a gibibyte back first. `own_s` is the guard's own time from the
-    reading that crossed to the last signal, `bound_s` adds the age of the reading before it: the crossing lies within that.
+    reading that crossed to the last signal; `bound_s` adds the age of the reading before it, and the crossing lies
+    within that.
     """
 
     late_s: float | None
