@@ -38,7 +38,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     when_held: Literal["", "fallback", "hold", "refuse"] = ""  # empty: fallback where there is one, else hold
     hold_for: Duration = duration("15 min")  # the default boot_timeout: a big model needs that long to load
     first_byte_deadline: Duration = duration("2 min")  # of a stream: until its first event
-    answer_deadline: Duration = duration("30 min")  # of a reply that is not streamed: until it begins
+    answer_deadline: Duration = duration("30 min")  # of a reply that is not streamed: until it is whole
     stall_deadline: Duration = duration("5 min")  # between two events of a stream
     max_in_flight: int | None = None  # at once on this route
 
