@@ -45,6 +45,7 @@ class EngineConnection(asyncio.Protocol):
         self._head_bytes = 0
         self._has_head = False
         self._complete = False
+        self._extra = False
 
     # What an exchange does with it
 
@@ -112,7 +113,9 @@ class EngineConnection(asyncio.Protocol):
     @property
     def reusable(self) -> bool:
         """Whether another request may be sent: this one is over, and the engine keeps the connection."""
-        return self._complete and self._keep and not self._broken and not self._transport.is_closing()
+        return (
+            self._complete and self._keep and not self._extra and not self._broken and not self._transport.is_closing()
+        )
 
     def close(self) -> None:
         """Close at once: what the engine is still generating is for nobody."""
@@ -155,18 +158,28 @@ class EngineConnection(asyncio.Protocol):
 
     # What httptools calls
 
+    def on_message_begin(self) -> None:
+        if self._complete:  # a second answer to one question, in the same packet
+            self._extra = True
+
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
+        if not self._extra:
+            self.headers.append((name.decode("latin-1").lower(), value.decode("latin-1")))
 
     def on_headers_complete(self) -> None:
+        if self._extra:
+            return
         self.status = self._parser.get_status_code()
         self._sized = any(name in ("content-length", "transfer-encoding") for name, _value in self.headers)
         self._has_head = self.status >= 200  # 100 and 103 come before the answer
 
     def on_body(self, body: bytes) -> None:
-        self._parts.append(body)
+        if not self._extra:
+            self._parts.append(body)
 
     def on_message_complete(self) -> None:
+        if self._extra:
+            return
         if self._has_head:
             self._complete = True
             self._keep = self._parser.should_keep_alive()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,11 +17,26 @@ from pitstop.gateway import replies
 
 log = logging.getLogger("pitstop.gateway.http")
 
+# Seconds without a sign of life, seconds between questions, questions; milliseconds until sent data must be confirmed.
+_DEAD_PEER = {
+    socket.TCP_KEEPIDLE: 30,
+    socket.TCP_KEEPINTVL: 10,
+    socket.TCP_KEEPCNT: 3,
+    socket.TCP_USER_TIMEOUT: 60_000,
+}
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class _Connection(RequestHandler):
     """One client connection."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Notice within a minute when the client's machine has gone without a word."""
+        super().connection_made(transport)
+        peer = transport.get_extra_info("socket")
+        with contextlib.suppress(OSError):
+            for option, value in _DEAD_PEER.items():
+                peer.setsockopt(socket.IPPROTO_TCP, option, value)
 
     def handle_error(
         self,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pitstop.core.errors import UsageError
 from pitstop.decisions.ejection import after_probe, probe_due
-from pitstop.gateway.front import Front
+from pitstop.gateway.front import Front, Rules
 from pitstop.gateway.keys import KeyRing, keys_path, read_keys
 from pitstop.gateway.upstream import probe
 from pitstop.services.guard.memory import MemoryReader
@@ -78,21 +78,18 @@ class Ticking:
         now_s = asyncio.get_running_loop().time()
         for name, health in self._front.health.items():
             if probe_due(health, now_s) and name in self._front.rules.engines and not self._being_probed(name):
-                task = asyncio.create_task(self._probe_one(name), name=name)
+                task = asyncio.create_task(self._probe_one(name, self._front.rules), name=name)
                 self._probing.add(task)
                 task.add_done_callback(self._probing.discard)
 
     def _being_probed(self, name: str) -> bool:
         return any(task.get_name() == name for task in self._probing)
 
-    async def _probe_one(self, name: str) -> None:
-        front = self._front
-        deadline_s = front.rules.gateway.connect_deadline
-        answered = await probe(
-            front.connections, front.rules.engines[name], front.rules.engine_keys.get(name), deadline_s
-        )
+    async def _probe_one(self, name: str, rules: Rules) -> None:
+        front, deadline_s = self._front, rules.gateway.connect_deadline
+        answered = await probe(front.connections, rules.engines[name], rules.engine_keys.get(name), deadline_s)
         now_s = asyncio.get_running_loop().time()
-        front.health[name] = after_probe(front.health[name], front.rules.ejection, now_s, answered=answered)
+        front.health[name] = after_probe(front.health[name], rules.ejection, now_s, answered=answered)
         log.info("engine %s is %s", name, front.health[name].service)
 
 
