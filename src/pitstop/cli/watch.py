@@ -88,7 +88,7 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
         except PitstopError as error:
             shell.note(f"the incident could not be filed: {error.message}")
 
-    return Hands(home, time.time, tell, recover, file, float(config.watch.deadline))
+    return Hands(home, time.time, tell, recover, file, float(config.watch.deadline), keep=not dry_run)
 
 
 async def _recover() -> str:
@@ -141,6 +141,7 @@ async def _for_good(shell: Shell, config: Config, sites: list[Site], policy: Any
     import asyncio
     import signal
 
+    from pitstop.core.errors import ExitCode
     from pitstop.services.watchdog.heartbeat import Heartbeat
     from pitstop.services.watchdog.metrics import WatchMetrics
     from pitstop.services.watchdog.watch import Rounds, watch
@@ -156,9 +157,17 @@ async def _for_good(shell: Shell, config: Config, sites: list[Site], policy: Any
 
     rounds = Rounds(float(config.watch.every), report, Heartbeat(os.environ))
     task = asyncio.create_task(watch(sites, policy, hands, rounds))
+    got: list[int] = []
+
+    def stop(number: int) -> None:
+        got.append(number)
+        task.cancel()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        asyncio.get_running_loop().add_signal_handler(number, stop, number)
     try:
         await task
     except asyncio.CancelledError:
         shell.note("the watchdog was stopped")
+        if signal.SIGINT in got:  # a service manager's SIGTERM is the usual end
+            shell.finish(ExitCode.INTERRUPTED)

@@ -251,7 +251,7 @@ def _concluded(draft: _Draft, look: Look, policy: WatchPolicy, now_s: float) -> 
         draft.holding["idle"] = f"the watchdog has watched nothing for {minutes:.0f} minutes: {draft.reason}"
     was = draft.state.health
     news = [text for key, text in draft.holding.items() if key not in draft.state.told]
-    if was is not None and was is not draft.health and _is_bad(was) != _is_bad(draft.health):
+    if not news and was is not None and was is not draft.health and _is_bad(was) != _is_bad(draft.health):
         healed = draft.health is Health.GENERATING
         news.append("generating again" if healed else f"{draft.health}: {draft.reason}")
     state = replace(

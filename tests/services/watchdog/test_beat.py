@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -18,9 +19,14 @@ from pitstop.services.site import site_of
 from pitstop.services.watchdog import memory
 from pitstop.services.watchdog.beat import Hands, beat
 
-PORT = 27010
 ENGINE = Path(__file__).parents[2] / "support/watched_engine.py"
 POLICY = WatchPolicy()
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class World:
@@ -35,7 +41,7 @@ class World:
 [engine.m]
 kind = "vllm"
 model = "m"
-base_url = "http://127.0.0.1:{PORT}/v1"
+base_url = "http://127.0.0.1:{free_port()}/v1"
 production = true
 stop_timeout = "1 s"
 [engine.m.launch]
@@ -46,7 +52,9 @@ command = ["{sys.executable}", "-I", "-S", "{ENGINE}", "{{port}}", "{self.mode_f
         self.site = site_of("m", config.engine["m"], self.home, os.environ)
         self.ahead_s = 0.0
         self.told, self.filed, self.recoveries = [], [], 0
-        self.hands = Hands(self.home, self.clock, self.tell, self.recover, self.filed.append, 0.4, 1.0)
+        self.hands = Hands(
+            self.home, self.clock, self.tell, self.recover, self.filed.append, deadline_s=0.4, metrics_s=1.0
+        )
 
     def clock(self):
         return time.time() + self.ahead_s
@@ -104,7 +112,9 @@ async def test_a_wedged_engine_is_restarted_at_the_second_strike_with_evidence_a
 async def test_a_dead_engine_is_started_again(world):
     running = await world.site.running()
     os.kill(running.pid, signal.SIGKILL)
-    while await world.site.running() is not None:
+    for _ in range(500):
+        if await world.site.running() is None:
+            break
         await asyncio.sleep(0.01)
     states = [(await world.pass_minutes(20))[1] for _ in range(2)]
     assert [step.health for step in states] == [Health.DEAD, Health.DEAD]

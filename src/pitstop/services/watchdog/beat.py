@@ -42,6 +42,7 @@ class Hands:
     recover: Callable[[], Awaitable[str]]  # finish what an abandoned lease owes; returns what went wrong
     file: Callable[[IncidentRecord], None]  # put an incident into the ledger
     deadline_s: float = 90.0  # of a probe
+    keep: bool = True  # false in a dry run: the real watchdog's strikes stay as they are
     metrics_s: float = 10.0  # of a reading of the counters, and of an item of evidence
 
 
@@ -143,7 +144,7 @@ def work_of(counters: Counters) -> Work:
 
 
 def _keep(hands: Hands, engine: str, state: WatchState) -> None:
-    if problem := memory.remember(hands.home, engine, state):
+    if hands.keep and (problem := memory.remember(hands.home, engine, state)):
         _LOG.warning("%s", problem)
 
 
