@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pitstop.core.documents import Verdict
@@ -66,6 +66,7 @@ def test_power_refuses_what_cannot_be(sd, confidence):
         power(0.05, blocks=2, sd=sd, confidence=confidence)
 
 
+@settings(max_examples=25)  # each looks for the number of blocks twice, over integrals
 @given(st.floats(0.005, 0.2), st.floats(0.005, 0.1), st.floats(0, 30))
 def test_the_blocks_that_are_asked_for_are_the_fewest_that_do(effect, sd, prior_df):
     needed = blocks_for(effect, sd=sd, prior_df=prior_df)

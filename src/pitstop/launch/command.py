@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pitstop.core.errors import Unreachable
+from pitstop.core.secrets import redacted
 from pitstop.launch.launcher import LaunchSpec
-from pitstop.launch.secrets import redacted
 
 _MAX_OUTPUT = 8 * 2**20  # bytes of each stream that are kept; an inspect of a container has about 10 kB
 

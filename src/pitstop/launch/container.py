@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from pitstop.core.errors import EngineFailed
-from pitstop.launch.secrets import HIDDEN, digest, is_secret, redacted
+from pitstop.core.secrets import HIDDEN, digest, is_secret, redacted
 
 LABEL_ENGINE = "pitstop.engine"
 LABEL_FINGERPRINT = "pitstop.fingerprint"

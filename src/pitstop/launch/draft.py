@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from pitstop.core.config.engine import OFF, Engine, Knob, SystemdLaunch
 from pitstop.core.errors import UsageError
+from pitstop.core.secrets import digest, is_secret
 from pitstop.launch.launcher import NOT_SET
-from pitstop.launch.secrets import digest, is_secret
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PLACEHOLDER = re.compile(r"\{(port|python|value)\}")

@@ -17,10 +17,10 @@ from pitstop.core.config.engine import (
 )
 from pitstop.core.config.nearest import nearest
 from pitstop.core.errors import UsageError
+from pitstop.core.secrets import HIDDEN, is_secret, redacted, secret_words
 from pitstop.launch import environment
 from pitstop.launch.draft import REFERENCE, Draft
 from pitstop.launch.launcher import LaunchSpec
-from pitstop.launch.secrets import HIDDEN, is_secret, redacted, secret_words
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pitstop.launch.secrets import redacted
+from pitstop.core.secrets import redacted
 
 PROC = Path("/proc")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

@@ -16,11 +16,11 @@ import msgspec
 
 from pitstop.client.http import Answer, get_text
 from pitstop.core.durable import write_durably
+from pitstop.core.secrets import is_secret, redacted
 from pitstop.launch import command
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.containers import engine_of
 from pitstop.launch.launcher import Running
-from pitstop.launch.secrets import is_secret, redacted
 from pitstop.services.site import Site
 
 _PROGRAM_S = 10.0
