@@ -9,6 +9,7 @@ import time
 
 _INSPECT = ("inspect", "--type", "container", "--format", "{{.Id}} {{.State.Pid}}")
 _GIVE_UP_S = 20.0
+_ID_DIGITS = 64
 
 
 class Command:
@@ -68,7 +69,10 @@ def kill(binary: str, reference: str) -> Command:
 
 def answer(command: Command) -> tuple[str, int] | None:
     """The id and first process of a container that runs; None otherwise."""
-    words = command.words.split()
-    if command.exit_code != 0 or len(words) != 2 or not words[1].isdigit() or words[1] == "0":
+    if command.exit_code != 0:
         return None
-    return words[0], int(words[1])
+    for line in command.output.decode("utf-8", "replace").splitlines():  # a client may write warnings beside it
+        words = line.split()
+        if len(words) == 2 and len(words[0]) == _ID_DIGITS and words[1].isdigit() and words[1] != "0":
+            return words[0], int(words[1])
+    return None

@@ -87,6 +87,10 @@ class Execution:
         while self._books is not None and not self._books.poll() and time.monotonic() < until_s:
             time.sleep(_LOOK_S)
 
+    def close(self) -> None:
+        if self._books is not None:
+            self._books.close()
+
 
 def write_evidence(folder: str, report: GuardReport) -> None:
     """Put the report so far into `folder`; a disk that does not take it must not stop anything."""

@@ -20,6 +20,7 @@ from pitstop.services.guard.owned import Owned
 
 _REFRESH_S = 10.0  # between scans for new children; one costs some ms on a box with hundreds of processes
 _REFRESH_NEAR_S = 1.0
+_STRIKE_AGAIN_S = 5.0  # where nothing is held, and the container engine had nothing to kill either
 
 Say = Callable[[str], None]
 
@@ -36,7 +37,7 @@ class GuardLoop:
         self._account = Account(order.csv, self.report, say)
         self._state = GuardState()
         self._verdict: GuardVerdict | None = None
-        self._refresh_due_s = 0.0
+        self._refresh_due_s = self._strike_due_s = 0.0
         self._began_s = time.monotonic()
         self._said = ""
 
@@ -141,8 +142,17 @@ class GuardLoop:
 
     def _kill(self, decision: Decision, reading: Reading, read_at_s: float) -> bool:
         """Kill what is owned; False when there was nothing to kill, and the guard goes on."""
+        if not self._owned.up and read_at_s < self._strike_due_s:
+            return False  # asking a container engine to kill what is not up takes time that readings need
         execution = Execution(self.order, self._owned, self._finder.reference, self._reader)
+        try:
+            return self._strike(execution, decision, reading, read_at_s)
+        finally:
+            execution.close()
+
+    def _strike(self, execution: Execution, decision: Decision, reading: Reading, read_at_s: float) -> bool:
         if not execution.strike():
+            self._strike_due_s = time.monotonic() + _STRIKE_AGAIN_S
             self._say_once(f"{decision.reason}, and nothing of its own is there to kill: it goes on watching")
             return False
         report = self.report

@@ -66,10 +66,23 @@ async def _container_down(spec: LaunchSpec, home: Home, name: str) -> tuple[Pres
         return (Presence.STOPPED if kept else Presence.ENDED), None
     if found.state.restarting:
         return Presence.UP, epoch_s(found.state.started_at)  # between two lives of one boot policy
+    if _guard_killed(home, spec.engine, epoch_s(found.state.finished_at)):
+        return Presence.ENDED, None
     if found.restart_policy in POLICIES_THAT_REVIVE and found.state.status == "exited":
         return Presence.STOPPED, None  # the policy would have revived it, had nobody stopped it
     by_hand = await _ended_by_hand(spec, found)
     return (Presence.STOPPED if by_hand else Presence.ENDED), None
+
+
+def _guard_killed(home: Home, engine: str, finished_s: float | None) -> bool:
+    """Whether our own guard ended it: its `docker kill` looks like a person's, but nobody wanted the engine down."""
+    if finished_s is None:
+        return False
+    try:
+        times = [path.stat().st_mtime for path in home.evidence.glob(f"guard-{engine}-*/guard.json")]
+    except OSError:
+        return False
+    return any(-5.0 <= at - finished_s <= _EVENT_SLACK_S for at in times)
 
 
 async def _ended_by_hand(spec: LaunchSpec, found: Container) -> bool:
