@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.core.units import format_duration, parse_duration, parse_share, parse_size
+from pitstop.core.units import format_duration, format_size, parse_duration, parse_share, parse_size
 
 
 def test_twelve_thousand_mib_twelve_gib_and_twelve_gb_are_three_numbers():
@@ -41,3 +41,11 @@ def test_durations_are_seconds(text, seconds):
 )
 def test_durations_are_told_in_two_units(seconds, text):
     assert format_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(16 * 2**10, "16 KiB"), (8000 * 2**20, "8000 MiB"), (12 * 2**30, "12.0 GiB"), (-3 * 2**20, "-3 MiB")],
+)
+def test_sizes_are_told_in_the_unit_that_fits(size, text):
+    assert format_size(size) == text

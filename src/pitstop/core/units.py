@@ -45,7 +45,9 @@ def parse_share(text: str) -> Share:
 
 
 def format_size(size_bytes: float) -> str:
-    """Bytes in MiB below 10 GiB and in GiB from there on, as `free` users read them."""
+    """Bytes in MiB below 10 GiB and in GiB from there on, as `free` users read them; in KiB below one MiB."""
+    if abs(size_bytes) < 2**20:
+        return f"{size_bytes / 2**10:.0f} KiB"
     if abs(size_bytes) < 10 * 2**30:
         return f"{size_bytes / 2**20:.0f} MiB"
     return f"{size_bytes / 2**30:.1f} GiB"
