@@ -14,6 +14,7 @@ from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 if TYPE_CHECKING:
     from pitstop.launch.launcher import LaunchSpec
     from pitstop.services.lifecycle import EngineStatus
+    from pitstop.services.memory_table import MemoryTable
     from pitstop.services.site import Site
 
 EngineName = Annotated[
@@ -99,26 +100,29 @@ def restart(
 
 @guarded
 def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
-    """Show what is up, who holds the lease, and whether anything is owed."""
+    """Show what is up, where the memory goes, who holds the lease, and whether anything is owed."""
     from pitstop.client.loop import run
     from pitstop.services.lease import lease_standing
     from pitstop.services.lifecycle import status as look
+    from pitstop.services.memory_table import memory_table
     from pitstop.services.site import site_of
     from pitstop.services.trial.folder import owed
 
     shell = Shell(json_output, config_file)
     config, home = shell.config(), shell.home()
     seen = [run(look(site_of(name, engine, home, os.environ))) for name, engine in config.engine.items()]
+    memory = run(memory_table({one.name: one.running for one in seen}, int(config.host.min_available)))
     lease, standing = lease_standing(home, time.time())
     debts = [folder.id for folder in owed(home)]
     shell.document(
         {
             "engines": [_status_record(one) for one in seen],
+            "memory": memory,
             "lease": {"standing": standing.value, "purpose": lease.purpose if lease else None},
             "owed": debts,
         }
     )
-    shell.say(_status_table(seen, terminal=shell.on_terminal))
+    shell.say(_status_table(seen, terminal=shell.on_terminal), "", *_memory_lines(memory, terminal=shell.on_terminal))
     if lease is not None:
         shell.say(f"Lease: {standing.value}, {lease.purpose} (process {lease.holder.pid}).")
     for debt in debts:
@@ -239,3 +243,36 @@ def _status_row(one: EngineStatus) -> tuple[str, ...]:
         running.fingerprint if running else "",
         "; ".join(note for note in notes if note),
     )
+
+
+def _memory_lines(memory: MemoryTable, *, terminal: bool) -> list[Any]:
+    """Where the memory goes: per engine as the driver and the kernel count it, then the box and the margin."""
+    from pitstop.cli.tables import listed
+
+    columns = ("engine", "GPU (driver)", "host", "swapped", "docker stats would say")
+    rows = [
+        (
+            one.engine,
+            *map(_size, (one.gpu_bytes, one.host_bytes, one.swapped_bytes, one.docker_stats_bytes)),
+        )
+        for one in memory.engines
+    ]
+    box = memory.memory
+    lines: list[Any] = [listed("memory", columns, rows, terminal=terminal), ""] if rows else []
+    lines.append(
+        f"box: {_size(box.available_bytes)} available, {_size(box.page_cache_bytes)} page cache, "
+        f"{_size(box.swap_used_bytes)} swapped; {_size(memory.margin_bytes)} above the guard's floor of "
+        f"{_size(memory.floor_bytes)}"
+    )
+    if memory.unowned_gpu_bytes:
+        pids = ", ".join(map(str, memory.unowned_gpu_pids))
+        lines.append(f"GPU memory of no engine here: {_size(memory.unowned_gpu_bytes)} (process {pids})")
+    if any(one.docker_stats_bytes is not None for one in memory.engines):
+        lines.append(memory.docker_stats_note)
+    return lines
+
+
+def _size(size_bytes: int | None) -> str:
+    from pitstop.core.units import format_size
+
+    return "–" if size_bytes is None else format_size(size_bytes)

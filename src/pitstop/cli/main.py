@@ -12,7 +12,20 @@ import typer
 from pitstop import __version__
 
 # In the order of the manual. Each module has `register(app)`.
-_ROOMS = ("demo", "setup", "engines", "bench", "compare", "trial", "report", "guard", "gateway")
+_ROOMS = (
+    "demo",
+    "setup",
+    "engines",
+    "bench",
+    "compare",
+    "trial",
+    "report",
+    "guard",
+    "watch",
+    "plan",
+    "host",
+    "gateway",
+)
 
 # EX_SOFTWARE of sysexits.h: a fault of pitstop's own, which no documented exit code may stand for.
 _FAULT = 70
