@@ -1,0 +1,102 @@
+"""Who ended a real container: itself, a person, or our own guard."""
+
+import asyncio
+import os
+import subprocess
+import uuid
+
+import pytest
+
+from pitstop.core.config.load import parse
+from pitstop.core.home import Home
+from pitstop.decisions.watchdog import Presence
+from pitstop.services.site import site_of
+from pitstop.services.watchdog.presence import presence_of
+from support import docker_engine
+
+pytestmark = pytest.mark.real
+
+CONFIG = """
+[engine.x]
+kind = "openai"
+model = "m"
+base_url = "http://127.0.0.1:27030/v1"
+[engine.x.launch]
+with = "docker"
+name = "{name}"
+image = "pitstop-base:1"
+"""
+
+
+def docker(*words):
+    return subprocess.run(["docker", *words], capture_output=True, text=True, timeout=60, check=False).stdout.strip()
+
+
+@pytest.fixture
+def world(tmp_path):
+    docker_engine.ensure()
+    name = f"pitstop-watch-{uuid.uuid4().hex[:8]}"
+    home = Home(tmp_path / "home").prepared()
+    site = site_of("x", parse(CONFIG.format(name=name)).engine["x"], home, os.environ)
+
+    def run(script, *options):
+        assert docker(
+            "run", "--detach", "--network", "none", "--name", name, *options, "pitstop-base:1", "sh", "-c", script
+        )
+        return name
+
+    yield run, site, home
+    docker("rm", "--force", name)
+
+
+async def ended(name):
+    for _ in range(100):
+        if docker("inspect", "--format", "{{.State.Running}}", name) == "false":
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("the container did not end")
+
+
+@pytest.mark.parametrize("script", ["sleep 1; exit 0", "sleep 1; exit 1"])
+async def test_a_container_that_ends_by_itself_has_ended_whatever_its_exit_code(world, script):
+    run, site, home = world
+    await ended(run(script))
+    assert (await presence_of(site, home))[0] is Presence.ENDED
+
+
+@pytest.mark.parametrize("policy", ["no", "unless-stopped", "always"])
+@pytest.mark.parametrize("how", [["stop", "--time", "1"], ["kill"]])
+async def test_a_container_that_a_person_stopped_is_stopped(world, policy, how):
+    run, site, home = world
+    name = run("sleep 60", "--restart", policy)
+    presence, since = await presence_of(site, home)
+    assert presence is Presence.UP
+    assert since is not None
+    docker(*how, name)
+    await ended(name)
+    assert (await presence_of(site, home))[0] is Presence.STOPPED
+
+
+async def test_a_container_that_is_not_there_any_more_was_removed_by_a_person(world):
+    run, site, home = world
+    docker("rm", "--force", run("sleep 60"))
+    assert (await presence_of(site, home))[0] is Presence.STOPPED
+
+
+async def test_a_container_between_two_lives_of_its_policy_is_up_and_young(world):
+    run, site, home = world
+    run("exit 1", "--restart", "always")
+    await asyncio.sleep(3)
+    presence, since = await presence_of(site, home)
+    assert presence in {Presence.UP, Presence.ENDED}
+    assert since is not None
+
+
+async def test_what_our_own_guard_killed_is_not_taken_for_a_persons_wish(world):
+    run, site, home = world
+    name = run("sleep 60", "--restart", "always")
+    docker("kill", name)
+    await ended(name)
+    (home.evidence / "guard-x-1").mkdir()
+    (home.evidence / "guard-x-1/guard.json").write_text("{}")
+    assert (await presence_of(site, home))[0] is Presence.ENDED
