@@ -163,6 +163,16 @@ def test_it_runs_under_uvloop_and_leaves_garbage_collection_as_it_was(server: Pa
     assert gc.isenabled()
 
 
+async def test_garbage_is_left_alone_until_the_last_of_several_clients_is_done(server: PacedServer) -> None:
+    """mutual-load: the load's request may end in the middle of the measured one."""
+    long, short = client(server), client(server)
+    task = asyncio.create_task(long.stream(request(200, rate_tok_s=400)))
+    await short.stream(request(5))
+    assert not gc.isenabled()
+    assert (await task).ok
+    assert gc.isenabled()
+
+
 async def test_a_cancelled_stream_leaves_no_connection_behind(server: PacedServer) -> None:
     before = len(server.truths)
     task = asyncio.create_task(client(server).stream(request(1000, rate_tok_s=100)))

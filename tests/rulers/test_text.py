@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pitstop.core.errors import UsageError
+from pitstop.rulers.pieces import pieces
 from pitstop.rulers.prompts import all_prompts, prompts_hash, select
 from pitstop.rulers.text import load_text, repetition
 
@@ -21,12 +22,31 @@ def test_a_sentence_said_over_and_over_repeats_itself():
 
 
 @given(st.integers(-5, 10**6))
-def test_a_head_is_a_prefix_that_ends_with_a_whole_word(chars):
+def test_a_head_is_a_prefix_of_as_many_pieces(wanted):
     text = load_text()
-    head = text.head(chars)
+    head = text.head(wanted)
     assert text.text.startswith(head)
-    assert len(head) <= max(chars, 0) or head == text.text
-    assert head in ("", text.text) or text.text[len(head)] == " " or " " not in head
+    assert pieces(head) == max(0, wanted) or head == text.text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("", 0),
+        ("Hi.", 2),
+        ("Sir Walter, 1760", 7),
+        ("Straßenbahn", 2),
+        ("今日は雨だ", 5),
+        ("안녕하세요", 5),
+        ("Привет, мир", 3),
+        ("a" * 60, 10),
+        ("  \n\t", 0),
+        ("x_1", 3),
+        ("🙂", 1),
+    ],
+)
+def test_pieces_are_what_tokenizers_roughly_cut_a_text_into(text, count):
+    assert pieces(text) == count
 
 
 def test_an_own_text_is_named_by_its_hash(tmp_path):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -82,7 +81,7 @@ class ChatClient:
         self, requests: Sequence[ChatRequest], agreement: Agreement, ruler: str, case: str
     ) -> list[Reply]:
         bodies = [payload(request, self.endpoint.model, agreement) for request in requests]
-        with _undisturbed(), LagWatch() as watch:
+        with _undisturbed, LagWatch() as watch:
             raws = await self._exchange(bodies)
         replies = []
         for raw, request in zip(raws, requests, strict=True):
@@ -162,17 +161,29 @@ def _lag_limit(account: Account) -> float:
     return min(LAG_LIMIT_S, max(0.002, LAG_LIMIT_SHARE * (account.events[-1].t - account.events[0].t)))
 
 
-@contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Without garbage collection: a full collection takes tens of milliseconds, and here only bytes pile up."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
+class _Undisturbed:
+    """Without garbage collection: a full collection takes tens of milliseconds, and here only bytes pile up.
+
+    Several clients measure in one loop (mutual-load); the last one that leaves turns it on again.
+    """
+
+    def __init__(self) -> None:
+        self._inside = 0
+        self._was_enabled = False
+
+    def __enter__(self) -> None:
+        if not self._inside:
+            self._was_enabled = gc.isenabled()
+            gc.disable()
+        self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._inside -= 1
+        if not self._inside and self._was_enabled:
             gc.enable()
 
+
+_undisturbed = _Undisturbed()
 
 _HINTS = {
     Failure.KEY: "Set the environment variable that api_key_env names to a key that this server takes.",

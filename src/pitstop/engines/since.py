@@ -47,6 +47,7 @@ class OwnTraffic:
     requests: int
     prompt_tokens: int | None = None
     generation_tokens: int | None = None
+    perhaps: int = 0  # of the requests: cut off on their way, so that the server may have counted them or not
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,12 @@ def foreign_traffic(before: Counters | None, after: Counters | None, own: OwnTra
     """What the counters saw beyond one's own requests, all of which have ended between the two readings.
 
     llama.cpp counts no requests, so there the generated tokens tell. Less than one's own is no negative traffic: it
-    means that the server counts late or otherwise, and is None.
+    means that the server counts late or otherwise, and is None. With requests that were perhaps not counted, only those
+    beyond all of them are known to be somebody else's.
     """
     done = since(before, after)
     return ForeignTraffic(
-        requests=_beyond(done.requests_finished, own.requests),
+        requests=_requests_beyond(done.requests_finished, own),
         prompt_tokens=_beyond(done.prompt_tokens, own.prompt_tokens),
         generation_tokens=_beyond(done.generation_tokens, own.generation_tokens),
         running_before=_busy(before),
@@ -102,6 +104,11 @@ def _minus(now: int | None, was: int | None) -> int | None:
 
 def _beyond(counted: int | None, own: int | None) -> int | None:
     return None if counted is None or own is None or counted < own else counted - own
+
+
+def _requests_beyond(counted: int | None, own: OwnTraffic) -> int | None:
+    beyond = _beyond(counted, own.requests)
+    return None if beyond == 0 and own.perhaps else beyond
 
 
 def _busy(counters: Counters | None) -> int | None:

@@ -22,6 +22,7 @@ from pitstop.core.errors import PitstopError
 from pitstop.engines.adapter import Counters
 from pitstop.engines.since import since
 from pitstop.rulers.integrity import doubts_of_counters
+from pitstop.rulers.pieces import pieces
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.sizes import Point
 
@@ -146,7 +147,7 @@ class Asker:
     def _note_template(self, hello: Reply) -> None:
         """What a prompt of almost no text takes: the first point of every calibration."""
         if hello.ok and hello.record.prompt_tokens is not None:
-            self.bench.learnt.sizes.append(Point(len(HELLO), hello.record.prompt_tokens))
+            self.bench.learnt.sizes.append(Point(pieces(HELLO), hello.record.prompt_tokens))
 
     def _refused(self, case: str, refused: Refused) -> Reply:
         error = f"{refused.refusal.failure}: {refused.message}"

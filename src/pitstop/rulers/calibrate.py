@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pitstop.rulers.asking import Asker, Wish
-from pitstop.rulers.sizes import TOLERANCE, Point, next_chars, truncated, within
+from pitstop.rulers.pieces import pieces
+from pitstop.rulers.sizes import TOLERANCE, Point, next_pieces, truncated, within
 from pitstop.rulers.text import NaturalText
 
-MOST_REQUESTS = 5  # three are enough for any tokenizer whose density drifts by 2 % in 100,000 characters
+MOST_REQUESTS = 5  # three are enough for any tokenizer whose density drifts by 2 % over the text
 
 
 @dataclass(frozen=True)
@@ -42,19 +43,18 @@ async def calibrate(
         return unfit
     points = asker.bench.learnt.sizes
     for tried in range(1, MOST_REQUESTS + 1):
-        part = text.head(next_chars(points, target_tok))
+        part = text.head(next_pieces(points, target_tok) - pieces(instruction))
         reply = await asker.ask(f"{case} (warm-up)", Wish(framed(part, instruction), max_tokens=1))
         counted = reply.record.prompt_tokens
         if not reply.ok or counted is None:
             return _refused(target_tok, reply.record.error)
-        if within(counted, target_tok):
-            points.append(Point(len(part), counted))
-            return Calibrated(part, counted, tried)
-        latest = Point(len(part), counted)
-        unfit = _hopeless(points, latest, text, target_tok)
+        latest = Point(pieces(framed(part, instruction)), counted)
+        unfit = None if within(counted, target_tok) else _hopeless(points, latest, text, part, target_tok)
         if unfit:
             return unfit
         points.append(latest)
+        if within(counted, target_tok):
+            return Calibrated(part, counted, tried)
     return Unfit(f"{MOST_REQUESTS} requests did not come within {TOLERANCE:.0%} of {target_tok} tokens")
 
 
@@ -79,16 +79,16 @@ def _refused(target_tok: int, error: str) -> Unfit:
     return Unfit(f"a prompt of about {target_tok} tokens failed: {error}")
 
 
-def _hopeless(points: list[Point], latest: Point, text: NaturalText, target_tok: int) -> Unfit | None:
+def _hopeless(points: list[Point], latest: Point, text: NaturalText, part: str, target_tok: int) -> Unfit | None:
     if truncated(points, latest):
         return Unfit(
             f"the server counted {latest.tokens} tokens for a prompt of about {target_tok}: it cuts long prompts; "
             "start it with a longer context"
         )
-    if latest.chars >= len(text.text) and latest.tokens < target_tok:
+    if len(part) >= len(text.text) and latest.tokens < target_tok:
         return Unfit(
             f"{text.name} comes to {latest.tokens} tokens, {target_tok} are needed: give a longer text with --text"
         )
-    if not latest.chars and latest.tokens > target_tok:
+    if not part and latest.tokens > target_tok:
         return Unfit(f"the chat template and the nonce alone take {latest.tokens} tokens, more than {target_tok}")
     return None

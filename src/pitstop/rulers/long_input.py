@@ -73,7 +73,7 @@ async def _asked(asker: Asker, text: NaturalText) -> _Asked:
             f"the thinking budget of {BUDGET_TOK} was refused, so thinking is limited by the reply alone: {refusal}"
         )
         asker.result.warnings.append(Notice(code="budget-refused", text=notice))
-    instruction = _ASKED["de" if language_of(text.head(2000)).code == "de" else "en"]
+    instruction = _ASKED["de" if language_of(text.text[:2000]).code == "de" else "en"]
     detail = {
         "text": text.name, "text_sha256": text.sha256[:16], "thinking": state.name, "budget": budget,
         "max_tokens": MAX_TOKENS,

@@ -1,4 +1,7 @@
-"""How long a text must be to come to a given number of tokens, by the counts that the server itself gave."""
+"""How long a text must be to come to a given number of tokens, by the counts that the server itself gave.
+
+Lengths are in pieces (`pieces.py`), of which one is about one token.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +9,66 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 TOLERANCE = 0.02  # design: sizes calibrated to within 2 %
-FIRST_PROBE_CHARS = 2000
-_SHORTEST_PROBE_CHARS = 200
-_USUAL_CHARS_PER_TOK = 4.0
-_LONG_ENOUGH_CHARS = 1000  # in a shorter prompt the template's own tokens would spoil the ratio
-_TRUNCATED = 0.8  # natural text does not change its tokens per character by a fifth from one page to the next
+# A word is up to four tokens, and some tokenizers group the nonce's digits differently from request to request.
+TOLERANCE_TOK = 4
+PROBE_PIECES = 1500  # long enough to tell how many tokens a piece is to about 1 %, and cheap beside 8,000 tokens
+_USUAL_TOK_PER_PIECE = 1.0
+_LEAST_PROBE_PIECES = 8  # the run's hello has three
+_LONG_ENOUGH_PIECES = 250  # in a shorter prompt the template's own tokens would spoil the ratio
+_TRUNCATED = 0.8  # natural text does not change its tokens per piece by a fifth from one page to the next
 
 
 @dataclass(frozen=True)
 class Point:
     """One request's text length, and the prompt tokens that the server counted for all of it (template included)."""
 
-    chars: int
+    pieces: int
     tokens: int
 
 
 def within(tokens: int, target_tok: int) -> bool:
-    """Whether a prompt of `tokens` may stand for one of `target_tok`."""
-    return abs(tokens - target_tok) <= TOLERANCE * target_tok
+    """Whether a prompt of `tokens` may stand for one of `target_tok`: 2 %, or four tokens of a short one."""
+    return abs(tokens - target_tok) <= max(TOLERANCE * target_tok, TOLERANCE_TOK)
 
 
-def next_chars(points: Sequence[Point], target_tok: int) -> int:
-    """The text length to try next: a short probe first, then along the line through the two nearest points.
+def next_pieces(points: Sequence[Point], target_tok: int) -> int:
+    """The text length to try next: a probe first, then from the nearest point on at so many tokens a piece."""
+    template = _template_tok(points)
+    probes = [point for point in points if point.pieces >= _LEAST_PROBE_PIECES]
+    if not probes:
+        wanted = round((target_tok - template) / _USUAL_TOK_PER_PIECE)
+        return max(_LEAST_PROBE_PIECES, min(wanted, PROBE_PIECES))
+    near = min(probes, key=lambda point: abs(point.tokens - target_tok))
+    below = max((p for p in probes if p.tokens <= target_tok), key=lambda point: point.tokens, default=near)
+    above = min((p for p in probes if p.tokens >= target_tok), key=lambda point: point.tokens, default=near)
+    if above.pieces - below.pieces > 1:
+        return _between(below, above, target_tok)
+    return max(0, near.pieces + round((target_tok - near.tokens) / _tok_per_piece(near, template)))
 
-    A point of almost no text (the run's hello) shows what the template takes, and is no probe.
-    """
-    if all(point.chars < _SHORTEST_PROBE_CHARS for point in points):
-        return max(_SHORTEST_PROBE_CHARS, min(FIRST_PROBE_CHARS, round(_USUAL_CHARS_PER_TOK * target_tok)))
-    near = sorted(points, key=lambda point: abs(point.tokens - target_tok))
-    return max(0, round(near[0].chars + (target_tok - near[0].tokens) * _chars_per_tok(near)))
+
+def _between(below: Point, above: Point, target_tok: int) -> int:
+    """On the line through two points, and never on one of them: some passages split into twice the tokens."""
+    share = (target_tok - below.tokens) / (above.tokens - below.tokens) if above.tokens > below.tokens else 0.5
+    wanted = below.pieces + round(share * (above.pieces - below.pieces))
+    return min(max(wanted, below.pieces + 1), above.pieces - 1)
 
 
 def truncated(points: Sequence[Point], latest: Point) -> bool:
     """Whether the server cut the latest prompt: it counted far less for the longer text than shorter ones predict."""
-    shorter = [p for p in points if _LONG_ENOUGH_CHARS <= p.chars < latest.chars and p.tokens > 0]
+    shorter = [p for p in points if _LONG_ENOUGH_PIECES <= p.pieces < latest.pieces and p.tokens > 0]
     if not shorter:
         return False
-    base = max(shorter, key=lambda point: point.chars)
-    expected = base.tokens + (latest.chars - base.chars) / _chars_per_tok(shorter)
-    return latest.tokens < _TRUNCATED * expected
+    base = max(shorter, key=lambda point: point.pieces)
+    tok_per_piece = _tok_per_piece(base, _template_tok(points))
+    return latest.tokens < _TRUNCATED * (base.tokens + (latest.pieces - base.pieces) * tok_per_piece)
 
 
-def _chars_per_tok(near: Sequence[Point]) -> float:
-    """The slope of the nearest pair that has one, or the plain ratio: the template's own tokens are few."""
-    first = near[0]
-    for other in near[1:]:
-        chars, tokens = first.chars - other.chars, first.tokens - other.tokens
-        if tokens and chars / tokens > 0:
-            return chars / tokens
-    return first.chars / first.tokens if first.chars and first.tokens > 0 else _USUAL_CHARS_PER_TOK
+def _template_tok(points: Sequence[Point]) -> int:
+    """What the chat template and the nonce take, seen by a prompt of almost no text; 0 when there was none."""
+    bare = [point for point in points if point.pieces < _LEAST_PROBE_PIECES]
+    return max(0, min(point.tokens - point.pieces for point in bare)) if bare else 0
+
+
+def _tok_per_piece(point: Point, template_tok: int) -> float:
+    """Of one prompt, without its template. The usual one where its counts make no sense."""
+    return (point.tokens - template_tok) / point.pieces if point.tokens > template_tok else _USUAL_TOK_PER_PIECE

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
 
 from pitstop.core.errors import UsageError
+from pitstop.rulers.pieces import ends
 
 SHIPPED = "persuasion.txt"  # Jane Austen, 1818; public domain; see data/README.md
 MIN_CHARS = 1000
@@ -26,12 +27,15 @@ class NaturalText:
     sha256: str
     repetition: float  # share of its twelve-word runs that occurred before
 
-    def head(self, chars: int) -> str:
-        """The first `chars` characters, back to the last whole word. `chars` beyond the end gives all of it."""
-        if chars >= len(self.text):
+    def head(self, pieces: int) -> str:
+        """The first `pieces` pieces. `pieces` beyond the end gives all of it."""
+        if pieces >= len(self._ends):
             return self.text
-        cut = self.text[: max(chars, 0)]
-        return cut[: cut.rfind(" ")] if " " in cut else cut
+        return self.text[: self._ends[pieces - 1]] if pieces > 0 else ""
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(ends(self.text))
 
     @property
     def repeats_itself(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from pitstop.client.refusal import FINAL, Failure
 from pitstop.core.documents import Notice, RequestRecord
 from pitstop.core.errors import PitstopError
 from pitstop.engines.adapter import Counters
@@ -16,6 +17,9 @@ from pitstop.engines.conditions import Conditions, snapshot
 from pitstop.engines.contamination import changes, contaminations
 from pitstop.engines.since import ForeignTraffic, OwnTraffic, foreign_traffic
 from pitstop.services.site import Site
+
+# How the error of a request begins that no engine has seen, or that it refused before it computed anything.
+_NEVER_RAN = tuple(f"{failure}:" for failure in (*FINAL, Failure.UNREACHABLE, Failure.BUSY))
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,17 @@ def between(before: Look, after: Look, own: dict[str, OwnTraffic]) -> Surroundin
 
 
 def traffic_of(requests: Sequence[RequestRecord]) -> OwnTraffic:
-    """Our own requests as the server should have counted them; tokens are unknown as soon as one reply did not say."""
-    served = [one for one in requests if one.ok or one.completion_tokens is not None]
+    """Our own requests as the server should have counted them.
+
+    Tokens are unknown as soon as one reply did not say, or broke off: what the server generated for it meanwhile is
+    ours all the same.
+    """
+    ran = [one for one in requests if one.ok or not one.error.startswith(_NEVER_RAN)]
     return OwnTraffic(
-        requests=len(served),
-        prompt_tokens=_sum([one.prompt_tokens for one in served]),
-        generation_tokens=_sum([one.completion_tokens for one in served]),
+        requests=len(ran),
+        prompt_tokens=_sum([one.prompt_tokens for one in ran]),
+        generation_tokens=_sum([one.completion_tokens if one.ok else None for one in ran]),
+        perhaps=sum(not one.ok for one in ran),
     )
 
 
