@@ -22,6 +22,18 @@ def contradictions(config: Config) -> Iterator[str]:
     for name, trial in config.trial.items():
         yield from _trial(name, trial, config)
     yield from gateway_contradictions(config)
+    yield from _watch(config)
+
+
+def _watch(config: Config) -> Iterator[str]:
+    watch = config.watch
+    for name in watch.engines:
+        if name not in config.engine:
+            yield f"`watch.engines`: there is no engine {name!r}{nearest(name, config.engine)}"
+    if watch.strikes < 1 or watch.restarts_per_day < 0:
+        yield "`watch`: strikes must be at least 1, and restarts_per_day not negative"
+    if watch.every <= 0 or watch.deadline <= 0:
+        yield "`watch`: every and deadline must be longer than nothing"
 
 
 def knobs_of(engine: Engine) -> dict[str, str]:
