@@ -23,6 +23,9 @@ class Cause(StrEnum):
     SOFT_FLOOR = "soft-floor"
 
 
+SHORTEST_S = 1e-3  # between two readings that a rate may be made of; the clock's own jitter is a hundredth of that
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One look at the memory; None is what this kernel, or this torn read, did not say. Sizes in bytes."""
@@ -139,10 +142,10 @@ def _follow(state: GuardState, reading: Reading, policy: GuardPolicy, now_s: flo
     available, swap = reading.available_bytes, reading.swap_used_bytes
     elapsed = 0.0 if state.last_at_s is None else now_s - state.last_at_s
     fall, previous = state.fall_bytes_s, state.previous_fall_bytes_s
-    if available is not None and state.last_available_bytes is not None and elapsed > 0:
+    if available is not None and state.last_available_bytes is not None and elapsed >= SHORTEST_S:
         fall, previous = (state.last_available_bytes - available) / elapsed, fall
     rise = state.swap_rise_bytes_s
-    if swap is not None and state.last_swap_used_bytes is not None and elapsed > 0:
+    if swap is not None and state.last_swap_used_bytes is not None and elapsed >= SHORTEST_S:
         rise = (swap - state.last_swap_used_bytes) / elapsed
     known = available is not None
     return GuardState(
