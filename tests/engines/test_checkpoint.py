@@ -54,6 +54,12 @@ def test_vision_and_draft_parts_are_not_read() -> None:
     assert found.active_bytes == 1100
 
 
+def test_layers_beyond_the_models_own_are_draft_layers() -> None:
+    found = active_of(DENSE | {"model.layers.1.mlp.up_proj.weight": 999}, {"num_hidden_layers": 1})
+    assert found is not None
+    assert found.active_bytes == 1100
+
+
 @pytest.mark.parametrize(
     "config", [{}, {"num_experts": 8}, {"num_experts": 2, "num_experts_per_tok": 8}, {"num_experts": True}]
 )

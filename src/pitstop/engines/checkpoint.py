@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pitstop.engines.gguf import read_gguf
+
 MAX_HEADER_BYTES = 100 * 10**6  # the format's own limit
 
-_ROUTED = re.compile(r"\.experts\.")
-_EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|word_embeddings|wte|tok_embeddings)\.weight")
+# Hugging Face's names, and llama.cpp's (`token_embd`, `ffn_up_exps`, `nextn`).
+_ROUTED = re.compile(r"\.experts\.|_exps\.")
+_EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|word_embeddings|wte|tok_embeddings|token_embd)\.weight")
 _HEAD = re.compile(r"(?:^|\.)(?:lm_head|output|embed_out)\.")
 _ASIDE = re.compile(
-    r"(?:^|\.)(?:visual|vision_tower|vision_model|audio_tower|audio_model|multi_modal_projector|mtp|mtp_layers)\."
+    r"(?:^|\.)(?:visual|vision_tower|vision_model|audio_tower|audio_model|multi_modal_projector|mtp|mtp_layers|nextn)\."
 )
-_MTP = re.compile(r"(?:^|\.)(?:mtp|mtp_layers)\.")
+_MTP = re.compile(r"(?:^|\.)(?:mtp|mtp_layers|nextn)\.")
+_LAYER = re.compile(r"(?:^|\.)layers\.(\d{1,4})\.")  # from num_hidden_layers on they are draft (MTP) layers
+_DRAFT_BLOCK = re.compile(r"(blk\.\d+\.)nextn\.")  # llama.cpp's, of which only some tensors are named so
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 _PER_TOKEN = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_top_k")
 
@@ -36,7 +41,12 @@ class WeightBytes:
 
 
 def weight_bytes(folder: Path) -> WeightBytes | None:
-    """Of a Hugging Face folder; None when it holds no complete set of safetensors files, or one that is damaged."""
+    """Of a Hugging Face folder or of a GGUF file, named by any of its parts.
+
+    None when there is no complete set of safetensors files, or a damaged one.
+    """
+    if folder.suffix == ".gguf":
+        return _gguf_bytes(folder)
     try:
         sizes = _tensor_sizes(folder)
         config = _json(folder / "config.json")
@@ -66,7 +76,9 @@ def stored_bytes(folder: Path) -> StoredBytes | None:
 def active_of(sizes: Mapping[str, int], config: Mapping[str, Any]) -> WeightBytes | None:
     """From the size in bytes of each tensor. None for routed experts of which the configuration gives no numbers."""
     tied = not any(_HEAD.search(name) for name in sizes)
+    layers = _number(config, ("num_hidden_layers",))
     aside = {name for name in sizes if _ASIDE.search(name) or (not tied and _EMBEDDING.search(name))}
+    aside |= {name for name in sizes if layers and (at := _LAYER.search(name)) and int(at[1]) >= layers}
     routed = {name for name in sizes if _ROUTED.search(name)} - aside
     total = sum(sizes.values())
     experts, per_token = _number(config, _EXPERTS), _number(config, _PER_TOKEN)
@@ -77,6 +89,21 @@ def active_of(sizes: Mapping[str, int], config: Mapping[str, Any]) -> WeightByte
     active += round(share * sum(sizes[name] for name in routed))
     how = f"{per_token} of {experts} experts a token" if routed else "dense"
     return WeightBytes(total, active, how)
+
+
+def _gguf_bytes(file: Path) -> WeightBytes | None:
+    try:
+        header = read_gguf(file)
+    except (OSError, ValueError):
+        return None
+    counts = {"num_experts": header.number(".expert_count"), "num_experts_per_tok": header.number(".expert_used_count")}
+    return active_of(_drafts_named(header.sizes), counts) if header.sizes else None
+
+
+def _drafts_named(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Every tensor of a draft block named as one."""
+    drafts = tuple({found[1] for name in sizes if (found := _DRAFT_BLOCK.match(name))})
+    return {f"nextn.{name}" if name.startswith(drafts) else name: size for name, size in sizes.items()}
 
 
 def _tensor_sizes(folder: Path) -> dict[str, int]:
