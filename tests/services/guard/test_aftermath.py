@@ -14,8 +14,8 @@ def home(tmp_path):
 
 
 def saved(home, **changes):
-    report = GuardReport("qwen", verdict=GuardVerdict.TRIPPED, reason="MemAvailable 100 MiB is below", cause="floor",
-                         started_at="2026-01-01T00:00:00.000Z", finished_at="2026-01-01T00:01:00.000Z", **changes)  # fmt: skip
+    times = {"started_at": "2026-01-01T00:00:00.000Z", "finished_at": "2026-01-01T00:01:00.000Z"}
+    report = GuardReport("qwen", verdict=GuardVerdict.TRIPPED, reason="it was low", cause="floor", **times, **changes)
     folder = home.evidence / "guard-qwen-x"
     folder.mkdir()
     (folder / "guard.json").write_text(report.to_json())
