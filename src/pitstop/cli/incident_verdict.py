@@ -1,0 +1,283 @@
+"""`pitstop incidents verdict`, `compare` and `count`: is it fixed, is this one better, how was the last while."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
+
+if TYPE_CHECKING:
+    from pitstop.core.errors import ExitCode
+    from pitstop.services.incidents.counts import Halves
+    from pitstop.stats.rates import FixAssessment, FixState, Window
+
+Signature = Annotated[str | None, typer.Argument(metavar="SIGNATURE", help="Count only this kind.")]
+Now = Annotated[str | None, typer.Option("--now", metavar="TIME", help="Count until then instead of now.")]
+EngineOption = Annotated[str | None, typer.Option("--engine", help="Count only this engine.")]
+Before = Annotated[int | None, typer.Option("--before", min=0, metavar="N", help="Events before the change.")]
+In = Annotated[str | None, typer.Option("--in", metavar="72d", help="The time in which they happened.")]
+Confidence = Annotated[float, typer.Option("--confidence", min=0.5, max=0.9999, help="Of bounds and of the verdict.")]
+
+
+@guarded
+def verdict(
+    signature: Signature = None,
+    before: Before = None,
+    in_: In = None,
+    clean_since: Annotated[
+        str | None, typer.Option("--clean-since", metavar="TIME", help="Nothing happened since then.")
+    ] = None,
+    after: Annotated[int | None, typer.Option("--after", min=0, metavar="N", help="Events after the change.")] = None,
+    over: Annotated[str | None, typer.Option("--over", metavar="22d", help="The time since the change.")] = None,
+    changed_at: Annotated[
+        str | None, typer.Option("--changed-at", metavar="TIME", help="When it was changed; the ledger counts.")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Count in the ledger from then.")] = None,
+    engine: EngineOption = None,
+    now: Now = None,
+    confidence: Confidence = 0.95,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Is it fixed? Open, promising, supported or reopened: from counts that you give, or from the ledger."""
+    from pitstop.services.incidents.counts import Halves, moment
+
+    shell = Shell(json_output, config_file)
+    until = moment(now) if now else datetime.now(UTC)
+    given = (before, in_, clean_since, after, over)
+    if any(value is not None for value in given):
+        windows = _given(before, in_, clean_since, after, over, until)
+        changed = moment(clean_since) if clean_since else until - timedelta(days=windows[1].exposure)
+        found = Halves(*windows, changed, "given")
+    else:
+        found = _counted(shell, signature, engine, since, changed_at, until)
+    _tell(shell, found, until, signature, confidence)
+
+
+@guarded
+def count(
+    signature: Signature = None,
+    over: Annotated[str, typer.Option("--over", metavar="4d", help="The last while that is counted.")] = "4d",
+    before: Before = None,
+    in_: In = None,
+    engine: EngineOption = None,
+    now: Now = None,
+    confidence: Confidence = 0.95,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Count the last days, four as in the first report, against the time before or --before N --in D."""
+    from dataclasses import replace
+
+    from pitstop.core.units import parse_duration
+    from pitstop.services.incidents.counts import moment
+
+    shell = Shell(json_output, config_file)
+    until = moment(now) if now else datetime.now(UTC)
+    changed = until - timedelta(seconds=_quantity(parse_duration, over, "--over"))
+    found = _counted(shell, signature, engine, None, changed.isoformat(), until)
+    if before is not None or in_ is not None:
+        found = replace(found, before=_window(before, in_, "--before", "--in"))
+    _tell(shell, found, until, signature, confidence)
+
+
+@guarded
+def compare(
+    first: Annotated[str, typer.Argument(metavar="A", help="A configuration's key, or a count such as 2/72d.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
+    signature: Annotated[str | None, typer.Option("--signature", help="Count only this kind.")] = None,
+    confidence: Confidence = 0.95,
+    json_output: JsonFlag = False,
+    config_file: ConfigFile = None,
+) -> None:
+    """Compare two rates by the exact conditional test."""
+    from pitstop.core.errors import ExitCode, UsageError
+    from pitstop.stats.rates import compare_rates
+
+    shell = Shell(json_output, config_file)
+    windows = [_side(shell, text, signature) for text in (first, second)]
+    try:
+        result = compare_rates(*windows, confidence=confidence)
+    except ValueError as error:
+        raise UsageError(f"{error}.", hint="Both sides need time in which something could have happened.") from error
+    low, high = result.interval
+    decided = result.p_value <= 1 - confidence
+    word = "undecided" if not decided else "worse" if low > 1 else "better"
+    shell.document(
+        {"first": _window_record(windows[0], confidence), "second": _window_record(windows[1], confidence),
+         "ratio": result.ratio, "interval": [low, None if math.isinf(high) else high], "p_value": result.p_value,
+         "verdict": word, "confidence": confidence}
+    )  # fmt: skip
+    ratio = "unknown" if result.ratio is None else f"{result.ratio:.2f}"
+    shell.say(f"A: {_said(windows[0])}   B: {_said(windows[1])}")
+    shell.say(f"B's rate over A's: {ratio} ({low:.2f} to {high:.2f}), p = {result.p_value:.3g}: B is {word}.")
+    shell.finish({"worse": ExitCode.WORSE, "undecided": ExitCode.INCONCLUSIVE}.get(word, ExitCode.DONE))
+
+
+def _given(
+    before: int | None, in_: str | None, clean_since: str | None, after: int | None, over: str | None, now: datetime
+) -> tuple[Window, Window]:
+    from pitstop.core.errors import UsageError
+    from pitstop.services.incidents.counts import DAY_S, moment
+    from pitstop.stats.rates import Window
+
+    first = _window(before, in_, "--before", "--in")
+    if clean_since is None:
+        return first, _window(0 if after is None else after, over, "--after", "--over")
+    if over is not None or after:
+        raise UsageError("--clean-since means no event since then.", hint="Leave out --after and --over, or use those.")
+    days = (now - moment(clean_since)).total_seconds() / DAY_S
+    if days < 0:
+        raise UsageError(f"--clean-since {clean_since} lies after now ({now:%Y-%m-%d}).", hint="Check --now.")
+    return first, Window(0, days)
+
+
+def _window(events: int | None, text: str | None, name: str, time_name: str) -> Window:
+    from pitstop.core.errors import UsageError
+    from pitstop.core.units import parse_duration
+    from pitstop.services.incidents.counts import DAY_S
+    from pitstop.stats.rates import Window
+
+    if events is None or text is None:
+        missing, other = (name, time_name) if events is None else (time_name, name)
+        hint = "As in --before 2 --in 72d --clean-since 2026-09-27."
+        raise UsageError(f"{other} needs {missing} beside it.", hint=hint)
+    try:
+        return Window(events, _quantity(parse_duration, text, time_name) / DAY_S)
+    except ValueError as error:
+        raise UsageError(f"{name} and {time_name}: {error}.") from error
+
+
+def _quantity(parse: Any, text: str, name: str) -> float:
+    from pitstop.core.errors import UsageError
+
+    try:
+        return float(parse(text))
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}.") from error
+
+
+def _counted(
+    shell: Shell, signature: str | None, engine: str | None, since: str | None, changed_at: str | None, now: datetime
+) -> Halves:
+    from pitstop.cli.incidents import opened_ledger
+    from pitstop.services.incidents.counts import halves, moment
+
+    with opened_ledger(shell) as ledger:
+        return halves(
+            ledger,
+            signature=signature,
+            engine=engine,
+            since=moment(since) if since else None,
+            changed_at=moment(changed_at) if changed_at else None,
+            now=now,
+        )
+
+
+def _side(shell: Shell, text: str, signature: str | None) -> Window:
+    from pitstop.cli.incidents import opened_ledger
+    from pitstop.services.incidents.counts import of_configuration
+
+    events, slash, time = text.partition("/")
+    if slash and events.isdigit():
+        return _window(int(events), time, "events", "time")
+    with opened_ledger(shell) as ledger:
+        return of_configuration(ledger, text, signature)
+
+
+def _tell(shell: Shell, found: Halves, now: datetime, signature: str | None, confidence: float) -> None:
+    from pitstop.stats.rates import assess
+
+    result = assess(found.before, found.after, confidence=confidence)
+    kinds: dict[str, int] = {}
+    for one in found.events_after:
+        kinds[one.signature] = kinds.get(one.signature, 0) + 1
+    document = {
+        "schema": "pitstop.incident-verdict", "version": 1,
+        "signature": signature,
+        "state": str(result.state),
+        "changed_at": found.changed_at.isoformat(),
+        "now": now.isoformat(),
+        "before": _window_record(found.before, confidence),
+        "after": _window_record(found.after, confidence),
+        "exposure_from": found.exposure_from,
+        "chance": result.chance,
+        "chance_if_rate_known": result.chance_if_rate_known,
+        "confidence": confidence,
+        "clean_days_needed": result.needed,
+        "more_clean_days_needed": result.more_needed,
+        "supported_at": _date_after(now, result.more_needed),
+        "rule_days": result.rule,
+        "more_days_for_rule": result.more_for_rule,
+        "rule_at": _date_after(now, result.more_for_rule),
+        "after_by_signature": kinds,
+    }  # fmt: skip
+    shell.document(document)
+    for line in _sentences(found, result, document, confidence):
+        shell.say(line)
+    shell.finish(_exit_code(result.state))
+
+
+def _sentences(found: Halves, result: FixAssessment, document: dict[str, Any], confidence: float) -> list[str]:
+    lines = [f"{result.state}: before {_said(found.before)}, since {found.changed_at:%Y-%m-%d} {_said(found.after)}."]
+    lines += [f"  {number} x {name}" for name, number in document["after_by_signature"].items()]
+    if found.exposure_from == "calendar":
+        lines.append("The ledger does not know how long the engine was up, so days of the calendar are counted.")
+    low, high = result.rate_before
+    lines.append(f"Rate before: {low * 30:.2f} to {high * 30:.2f} in 30 days ({confidence:.0%} bounds).")
+    if result.chance is None:
+        lines.append("Nothing happened before, so quiet proves nothing.")
+        return lines
+    lines.append(
+        f"Chance of so few if nothing had changed: {_percent(result.chance)} "
+        f"({_percent(result.chance_if_rate_known)} if the old rate were known exactly)."
+    )
+    if result.needed is not None and result.rule is not None and result.more_needed is not None:
+        lines.append(f"For {confidence:.0%}: {_clean(result.needed, result.more_needed, document['supported_at'])}.")
+        rule = _clean(result.rule, result.more_for_rule or 0.0, document["rule_at"])
+        lines.append(f"By the rule of twice the earlier interval: {rule}.")
+    return lines
+
+
+def _clean(days: float, more: float, date: str | None) -> str:
+    wanted = f"{math.ceil(round(days, 6))} clean days in all"
+    return f"{wanted}, reached" if not more else f"{wanted}, {math.ceil(round(more, 6))} more ({date or 'never'})"
+
+
+def _percent(share: float | None) -> str:
+    """Two significant digits, so that a small chance is not shown as none."""
+    return "unknown" if share is None else f"{share * 100:.2g} %" if share < 0.995 else f"{share * 100:.0f} %"
+
+
+def _date_after(now: datetime, days: float | None) -> str | None:
+    """The day on which that many more days are full; None when it never comes, or not within a calendar's reach."""
+    if days is None or days > 300_000:
+        return None
+    return (now + timedelta(days=math.ceil(days * 1e6) / 1e6)).date().isoformat()
+
+
+def _window_record(window: Window, confidence: float) -> dict[str, Any]:
+    from pitstop.stats.rates import rate_bounds
+
+    low, high = rate_bounds(window, confidence=confidence)
+    return {
+        "events": window.events,
+        "days": window.exposure,
+        "mean_interval_days": window.mean_interval,
+        "rate_per_day": [low, None if math.isinf(high) else high],
+    }
+
+
+def _said(window: Window) -> str:
+    events = "nothing" if not window.events else f"{window.events} event{'s' * (window.events != 1)}"
+    return f"{events} in {window.exposure:.1f} days"
+
+
+def _exit_code(state: FixState) -> ExitCode:
+    from pitstop.core.errors import ExitCode
+
+    return {"reopened": ExitCode.WORSE, "open": ExitCode.INCONCLUSIVE}.get(str(state), ExitCode.DONE)

@@ -1,0 +1,298 @@
+"""From one log to its events. Long logs are passed over with a prefilter; only lines near a hit are taken apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pitstop.decisions.incidents import quoting
+from pitstop.decisions.incidents.events import Event
+from pitstop.decisions.incidents.lines import LogLine, Until, read_line
+from pitstop.decisions.incidents.prefilter import Prefilter, found, line_end, line_start
+from pitstop.decisions.incidents.signatures import AROUND, Catalogue, Role, Signature
+from pitstop.decisions.incidents.tracebacks import Raised, Traceback, begins, looks_like_exception
+
+BLOCK_BYTES = 1 << 20  # about what stays in a core's cache between one needle and the next
+_BEHIND_BYTES = 1 << 20  # how far before a failure a stop, or after it an end, belongs to it
+_BEFORE_LINES = 3  # lines before a hit that are looked at: the header of a traceback
+_LINGER_LINES = 4  # lines after one: what an abort says
+_LOOK_BACK_BYTES = 64 * 1024
+_MAX_EVENTS = 5000  # of one log; a log with more of them repeats itself
+_MODULES = re.compile(r"(?:[a-zA-Z_]\w*\.)+(?=[A-Z]\w*(?:Error|Exception))")  # in front of an exception's class
+
+
+class Text(Protocol):
+    """A log that can be read at any place."""
+
+    name: str
+    size: int
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes between two offsets; fewer at the end."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """A log in memory."""
+
+    name: str
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    def read(self, start: int, end: int) -> bytes:
+        return self.content[max(0, start) : max(0, end)]
+
+
+def read_events(text: Text, catalogue: Catalogue, until: Until | None = None) -> list[Event]:
+    """Every event of a log in its order. Never raises on any content."""
+    reader = _Reader(text, catalogue, until)
+    reader.failures()
+    reader.surroundings()
+    return sorted(reader.events, key=lambda event: event.number)
+
+
+@dataclass
+class _Reader:
+    text: Text
+    catalogue: Catalogue
+    until: Until | None
+    events: list[Event] = field(default_factory=list)
+    _seen: set[int] = field(default_factory=set)  # offsets of lines that made an event
+
+    def failures(self) -> None:
+        """Pass over the whole log; take apart what the prefilter finds."""
+        prefilter, consumed = Prefilter(self.catalogue.anchors()), 0
+        for start, block in blocks(self.text, BLOCK_BYTES):
+            for hit in prefilter.hits(block, max(0, consumed - start)):
+                if start + hit >= consumed and len(self.events) < _MAX_EVENTS:
+                    consumed = _Region(self, start + line_start(block, hit), consumed).walk()
+
+    def surroundings(self) -> None:
+        """Starts, stops, ends and work around what was found."""
+        if self.events:
+            last = max(event.number for event in self.events) + _BEHIND_BYTES
+            self._look(0, last, self.catalogue.anchors_around(Role.BOOT, Role.READY))
+        waits = any(event.role is Role.WAIT for event in self.events)
+        near = (Role.STOP, Role.END, *((Role.WORK,) if waits else ()))
+        for start, end in _windows([*(event.number for event in self.events), self.text.size]):
+            self._look(start, end, self.catalogue.anchors_around(*near))
+
+    def _look(self, start: int, end: int, anchors: list[str]) -> None:
+        for at, block in blocks(self.text, BLOCK_BYTES, start, end):
+            for hit in found(block, anchors):
+                begin = line_start(block, hit)
+                self.line(read_line(block[begin : line_end(block, hit)], self.until), at + begin, AROUND)
+
+    def line(self, line: LogLine, at: int, roles: tuple[Role, ...] | None = None) -> None:
+        """Make an event of a single line, if it is one."""
+        if at in self._seen or (quoting.quotes_a_user(line.text) and not self._is_work(line.text)):
+            return
+        message = _MODULES.sub("", line.text.strip())
+        signature = self.catalogue.match(quoting.without_quotations(message))
+        if signature is not None and (roles is None or signature.role in roles):
+            self._add(signature.role, signature, line, at, message)
+        elif signature is None and roles is None and _lone_exception(line):
+            self._add(Role.UNKNOWN, None, line, at, message)
+
+    def traceback(self, done: Traceback, line: LogLine, of_request: bool) -> None:
+        """Make an event of a traceback: of the first exception of its chain that says something."""
+        chosen, signature = self._first_cause(done.raised)
+        if signature is None and (of_request or not chosen.spoken):
+            return
+        role = signature.role if signature else Role.UNKNOWN
+        if role is Role.HARMLESS:
+            return
+        self._add(role, signature, line, chosen.number, chosen.spoken, chosen.trace, _evidence(done, chosen))
+
+    def _first_cause(self, raised: list[Raised]) -> tuple[Raised, Signature | None]:
+        matched = [(one, self._match(one)) for one in raised]
+        for wanted in ((Role.CAUSE,), (Role.VICTIM,), (Role.ECHO,), (Role.HARMLESS,)):
+            for one, signature in matched:
+                if signature is not None and signature.role in wanted:
+                    return one, signature
+        told = [one for one, _ in matched if one.message]
+        return (told or raised)[0], None
+
+    def _match(self, one: Raised) -> Signature | None:
+        return self.catalogue.match(quoting.without_quotations(one.spoken), one.trace)
+
+    def _is_work(self, text: str) -> bool:
+        signature = self.catalogue.match(text.strip())
+        return signature is not None and signature.role is Role.WORK
+
+    def _add(
+        self, role: Role, signature: Signature | None, line: LogLine, at: int, message: str,
+        trace: str = "", lines: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        if role in (Role.REQUEST, Role.HARMLESS):
+            return
+        self._seen.add(at)
+        timed = line if line.epoch_s is not None else self._time_before(at)
+        self.events.append(
+            Event(
+                role, message[:2000], self.text.name, at, lines or (line.raw.strip()[:1000],), signature,
+                line.process, line.rank, timed.at, timed.epoch_s, trace, bool(lines),
+            )
+        )  # fmt: skip
+
+    def _time_before(self, at: int) -> LogLine:
+        """The nearest line before that told a time: raw tracebacks tell none."""
+        behind = self.text.read(at - 16 * 1024, at).split(b"\n")
+        for raw in reversed(behind[1:] if at > 16 * 1024 else behind):
+            line = read_line(raw, self.until)
+            if line.epoch_s is not None:
+                return line
+        return LogLine("")
+
+
+class _Region:
+    """Lines around a hit, taken apart one by one until nothing is open any more."""
+
+    def __init__(self, reader: _Reader, hit: int, not_before: int) -> None:
+        self._reader, self._hit = reader, hit
+        self._start = self._some_lines_before(hit, not_before)
+        self._open: dict[tuple[str, str], tuple[Traceback, LogLine]] = {}
+        self._headers: dict[tuple[str, str], str] = {}
+        self._header = ""  # the last line of any process
+        self._latest: tuple[str, str] | None = None
+        self._tagged: set[tuple[str, str]] = set()  # tracebacks whose every line has a tag
+        self._bare: set[tuple[str, str]] = set()  # tracebacks whose frames have none
+
+    def walk(self) -> int:
+        """Work through the region; returns the offset behind it."""
+        quoted = self._inside_a_quotation()
+        linger, end = _LINGER_LINES, self._start
+        for at, raw in _lines(self._reader.text, self._start):
+            line = read_line(raw, self._reader.until)
+            quoted = self._still_quoted(line, quoted)
+            if not quoted:
+                self._take(line, at)
+            end = at + len(raw)
+            linger = linger if at < self._hit or self._open else linger - 1
+            if linger < 0:
+                break
+        for key in list(self._open):
+            self._close(key)
+        return end
+
+    def _take(self, line: LogLine, at: int) -> None:
+        key = self._key(line)
+        if key in self._open:
+            if line.tagged:
+                self._tagged.add(key)
+            if self._open[key][0].take(line.text, line.raw, at):
+                return
+            self._close(key)
+        if begins(line.text):
+            above = self._headers.get(key, "") if line.tagged else self._header
+            before = line.text[: line.text.rindex("Traceback")].strip(" :,") or above
+            self._open[key] = (Traceback(before, at), line)
+            self._latest = key
+            return
+        self._header = line.text.strip() or self._header
+        self._headers[key] = line.text.strip() or self._headers.get(key, "")
+        if at >= self._hit or line.tagged:
+            self._reader.line(line, at)
+
+    def _key(self, line: LogLine) -> tuple[str, str]:
+        """Lines of one process and level belong together; bare lines may continue what only began with a tag."""
+        if line.tagged:
+            return line.process, line.level
+        latest = self._latest
+        if latest is None or latest not in self._open or latest in self._tagged:
+            return "", ""
+        is_frame = line.text[:1] in (" ", "\t")
+        if latest != ("", "") and not is_frame and latest not in self._bare:
+            return "", ""
+        self._bare.add(latest)
+        return latest
+
+    def _close(self, key: tuple[str, str]) -> None:
+        done, line = self._open.pop(key)
+        self._tagged.discard(key)
+        self._bare.discard(key)
+        if done.raised:
+            self._reader.traceback(done, line, self._reader.catalogue.begins_request(done.header))
+
+    def _still_quoted(self, line: LogLine, quoted: bool) -> bool:
+        if quoting.quotes_a_user(line.text) and line.tagged:
+            return quoting.left_open(line.text)
+        return quoted and not line.tagged
+
+    def _inside_a_quotation(self) -> bool:
+        """Whether the lines here continue a prompt that was logged over several lines."""
+        behind = self._reader.text.read(self._start - _LOOK_BACK_BYTES, self._start).split(b"\n")
+        for raw in reversed(behind[:-1]):
+            line = read_line(raw)
+            if line.tagged or quoting.quotes_a_user(line.text):
+                return quoting.quotes_a_user(line.text) and quoting.left_open(line.text)
+        return False
+
+    def _some_lines_before(self, hit: int, not_before: int) -> int:
+        behind = self._reader.text.read(hit - _LOOK_BACK_BYTES, hit)
+        at = len(behind)
+        for _ in range(_BEFORE_LINES):
+            at = line_start(behind, at - 1) if at > 0 else 0
+        return max(not_before, hit - len(behind) + at)
+
+
+def blocks(text: Text, size: int, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """A log in blocks of whole lines, each with its offset; a line longer than a block is cut."""
+    at, end = max(0, start), text.size if end is None else min(end, text.size)
+    while at < end:
+        block = text.read(at, min(at + size, end))
+        if not block:
+            return
+        cut = block.rfind(b"\n") + 1
+        if 0 < cut < len(block) and at + len(block) < end:
+            block = block[:cut]
+        yield at, block
+        at += len(block)
+
+
+def _lines(text: Text, start: int) -> Iterator[tuple[int, bytes]]:
+    for at, block in blocks(text, _LOOK_BACK_BYTES, start):
+        for raw in block.splitlines(keepends=True) if b"\r" not in block else _split(block):
+            yield at, raw
+            at += len(raw)  # noqa: PLW2901  # the place within the block
+
+
+def _split(block: bytes) -> list[bytes]:
+    return [line + b"\n" for line in block.split(b"\n")] if block.endswith(b"\n") else block.split(b"\n")
+
+
+def _windows(places: list[int]) -> Iterator[tuple[int, int]]:
+    """Stretches around the places, each stretch once."""
+    start = end = -1
+    for place in sorted(places):
+        if end >= 0 and place - _BEHIND_BYTES > end:
+            yield start, end
+            start = -1
+        start = max(0, place - _BEHIND_BYTES) if start < 0 else start
+        end = place + _BEHIND_BYTES
+    if end >= 0:
+        yield start, end
+
+
+def _lone_exception(line: LogLine) -> bool:
+    """An exception's line whose traceback is not there, as in an excerpt."""
+    if line.level not in ("", "ERROR", "CRITICAL") or line.text[:1] in (" ", "\t"):
+        return False
+    head = line.text.partition(":")[0]
+    return (
+        head.endswith(("Error", "Exception")) and head not in ("Error", "Exception") and looks_like_exception(line.text)
+    )
+
+
+def _evidence(done: Traceback, chosen: Raised) -> tuple[str, ...]:
+    """The lines that spoke: the header, where it was raised, and every exception of the chain."""
+    frames = chosen.trace.splitlines()
+    where = f"  … in {' > '.join(frames[-4:])}"[:400] if frames else ""
+    spoken = [one.raw.strip()[:1000] for one in done.raised]
+    return tuple(line for line in (done.header[:400], where, *spoken) if line)
