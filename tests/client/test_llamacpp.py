@@ -16,12 +16,12 @@ PROMPT = ({"role": "user", "content": "Write a Python function that sorts a list
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
-    with embedded_engine(tmp_path_factory.mktemp("llamacpp") / "log", "--ctx", "1024") as running:
+    with embedded_engine(tmp_path_factory.mktemp("llamacpp") / "log", "--ctx", "1024", "--threads", "1") as running:
         yield running
 
 
 async def test_counts_and_rate_are_those_of_the_server(endpoint: Endpoint) -> None:
-    reply = await ChatClient(endpoint, agreement=Agreement(timings=True)).stream(ChatRequest(PROMPT, 64))
+    reply = await ChatClient(endpoint, agreement=Agreement(timings=True)).stream(ChatRequest(PROMPT, 24))
     events = [json.loads(line[6:]) for line in reply.exchange.body.split(b"\n\n") if line.startswith(b"data: {")]
     timings = next(event["timings"] for event in reversed(events) if "timings" in event)
     assert reply.ok
