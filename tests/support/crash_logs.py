@@ -10,9 +10,7 @@ FRAMES = {
     "plain": ("run_engine_core", "execute_model", "forward"),
 }
 CUDNN = "RuntimeError: Plan index 13 is invalid"
-CUBLAS_VISION = (
-    "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx( handle, opa, opb)`"
-)
+CUBLAS_VISION = "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx( handle, opa)`"
 NOT_PERMITTED = "RuntimeError: CUDA error: operation not permitted"
 BANNER = "(APIServer pid=1) INFO {time} [utils.py:233] vLLM API server version 0.28.1\n"
 READY = "(APIServer pid=1) INFO:     Application startup complete.\n"

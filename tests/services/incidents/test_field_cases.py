@@ -165,7 +165,8 @@ def test_every_dialect_tells_the_same_incident(dress, at):
 
 
 def test_ranks_that_interleave_are_put_together_each():
-    lines = [traceback(CUDNN, FRAMES["cudnn"], f"(Worker_TP{rank} pid={rank + 9}) ERROR 09-06 14:03:11 [x.py:1] ").splitlines() for rank in (0, 1)]  # fmt: skip
+    prefix = "(Worker_TP{} pid={}) ERROR 09-06 14:03:11 [x.py:1] "
+    lines = [traceback(CUDNN, FRAMES["cudnn"], prefix.format(rank, rank + 9)).splitlines() for rank in (0, 1)]
     log = "\n".join(line for pair in zip(*lines, strict=True) for line in pair)
     one = only(found(log))
     assert one.signature == "flashinfer-3566-cudnn-fp8"
@@ -253,7 +254,10 @@ def test_echoes_after_our_own_kill_are_aftermath():
 
 
 def test_a_guard_that_killed_nothing_is_no_incident():
-    guard = "time,mem_available_mib,event\n2026-09-06T14:00:00Z,9000,spared by the second look\n2026-09-06T14:00:01Z,9000,nothing to kill\n"  # fmt: skip
+    guard = (
+        "time,mem_available_mib,event\n2026-09-06T14:00:00Z,9000,spared by the second look\n"
+        "2026-09-06T14:00:01Z,9000,nothing to kill\n"
+    )
     assert kinds(found(READY, state=exited(0), guard=guard)) == []
 
 
@@ -275,7 +279,8 @@ def test_waiting_while_compiling_is_no_hang():
 @pytest.mark.parametrize("line", [466, 802])
 def test_waiting_while_requests_run_and_nothing_comes_is_a_hang(line):
     busy = STATS.format(time="09-06 14:00:30", rate=0.0, running=2)
-    log = READY + STATS.format(time="09-06 14:00:00", rate=50.1, running=2) + busy + shm(["14:01:00", "14:02:00", "14:03:00"], line)  # fmt: skip
+    working = STATS.format(time="09-06 14:00:00", rate=50.1, running=2)
+    log = READY + working + busy + shm(["14:01:00", "14:02:00", "14:03:00"], line)
     assert only(found(log)).signature == "hang-shm"
 
 
@@ -287,7 +292,8 @@ def test_the_older_wording_counts_too():
 
 def test_tokens_in_between_are_no_hang():
     work = STATS.format(time="09-06 14:02:30", rate=12.0, running=2)
-    log = READY + STATS.format(time="09-06 14:00:00", rate=9.0, running=2) + shm(["14:01:00", "14:02:00"]) + work + shm(["14:03:00"])  # fmt: skip
+    before = STATS.format(time="09-06 14:00:00", rate=9.0, running=2)
+    log = READY + before + shm(["14:01:00", "14:02:00"]) + work + shm(["14:03:00"])
     assert kinds(found(log)) == []
 
 
@@ -327,7 +333,7 @@ def test_nccl_alone_says_that_a_peer_was_lost():
 
 
 def test_the_quiet_cause_of_another_rank_wins_over_the_loud_victim():
-    memory = "ValueError: Free memory on device cuda:0 (112.05/121.69 GiB) on startup is less than desired GPU memory utilization (0.93, 113.17 GiB)."  # fmt: skip
+    memory = FREE.format(free=112.05, share=0.93, wanted=113.17)
     cause = traceback(memory, FRAMES["plain"], "(EngineCore_DP0 pid=9) ERROR 09-06 14:03:11 [core.py:1] ")
     for logs in ((NCCL.replace("E906", "E0906") * 3, cause), (cause, NCCL.replace("E906", "E0906") * 3)):
         assert only(found(*logs)).signature == "oom-admission"
@@ -335,11 +341,14 @@ def test_the_quiet_cause_of_another_rank_wins_over_the_loud_victim():
 
 # C6: five kinds of out of memory
 
-FREE = "ValueError: Free memory on device cuda:0 ({free}/121.69 GiB) on startup is less than desired GPU memory utilization ({share}, {wanted} GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."  # fmt: skip
+FREE = (
+    "ValueError: Free memory on device cuda:0 ({free}/121.69 GiB) on startup is less than desired GPU memory "
+    "utilization ({share}, {wanted} GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+)
 
 
 def test_five_kinds_have_five_signatures_and_five_advices():
-    runtime = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB. GPU 0 has a total capacity of 121.69 GiB."  # fmt: skip
+    runtime = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB. GPU 0 has 121.69 GiB."
     init = traceback(
         "torch.AcceleratorError: CUDA error: out of memory", ("init_device", "__post_init__", "mem_get_info")
     )
@@ -363,7 +372,15 @@ def test_five_kinds_have_five_signatures_and_five_advices():
     assert "72.00 MiB" in ones[3].summary
 
 
-@pytest.mark.parametrize("line", [FREE.format(free=109.53, share=0.91, wanted=110.74), "ValueError: No available memory for the cache blocks", "torch.AcceleratorError: CUDA error: out of memory", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB"])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        FREE.format(free=109.53, share=0.91, wanted=110.74),
+        "ValueError: No available memory for the cache blocks",
+        "torch.AcceleratorError: CUDA error: out of memory",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 72.00 MiB",
+    ],
+)
 def test_an_excerpt_of_one_line_is_enough(line):
     assert only(found(line)).signature.startswith("oom-")
 
@@ -381,7 +398,7 @@ def test_the_drivers_refusal_is_evidence_only():
 
 
 XIDS = (
-    "[ 9911.2] NVRM: Xid (PCI:000f:01:00): 13, Graphics SM Warp Exception on (GPC 0, TPC 0, SM 0): Out Of Range Address\n"
+    "[ 9911.2] NVRM: Xid (PCI:000f:01:00): 13, Graphics SM Warp Exception on (GPC 0, TPC 0): Out Of Range Address\n"
     "[ 9911.3] NVRM: Xid (PCI:000f:01:00): 43, pid=4242, name=VLLM::EngineCor, channel 0x0000000a\n"
 )
 
