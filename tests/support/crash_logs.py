@@ -10,13 +10,13 @@ FRAMES = {
     "plain": ("run_engine_core", "execute_model", "forward"),
 }
 CUDNN = "RuntimeError: Plan index 13 is invalid"
-CUBLAS_VISION = "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx( handle, opa)`"
+CUBLAS_VISION = "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx( handle)`"
 NOT_PERMITTED = "RuntimeError: CUDA error: operation not permitted"
 BANNER = "(APIServer pid=1) INFO {time} [utils.py:233] vLLM API server version 0.28.1\n"
 READY = "(APIServer pid=1) INFO:     Application startup complete.\n"
 SHM = (
-    "(EngineCore_DP0 pid=171) INFO {time} [shm_broadcast.py:{line}] No available shared memory broadcast block found in "
-    "60 seconds. This typically happens when some processes are hanging or doing some time-consuming work (e.g. "
+    "(EngineCore_DP0 pid=171) INFO {time} [shm_broadcast.py:{line}] No available shared memory broadcast block found "
+    "in 60 seconds. This typically happens when some processes are hanging or doing some time-consuming work (e.g. "
     "compilation).\n"
 )
 STATS = (

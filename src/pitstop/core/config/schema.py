@@ -9,6 +9,8 @@ import msgspec
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.gateway import Gateway
 from pitstop.core.config.host import Host
+from pitstop.core.config.patch import Patch
+from pitstop.core.config.pins import Pins
 from pitstop.core.config.quality import Quality
 from pitstop.core.config.trial import Trial
 from pitstop.core.config.watch import Watch
@@ -24,6 +26,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gateway: Gateway | None = None
     quality: Quality = msgspec.field(default_factory=Quality)
     watch: Watch = msgspec.field(default_factory=Watch)
+    pins: Pins = msgspec.field(default_factory=Pins)
+    patch: dict[str, Patch] = {}
 
 
 def json_schema() -> dict[str, Any]:
