@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,13 +29,53 @@ def test_a_request_served_between_two_looks_starts_the_minute_anew():
 
 
 def test_our_own_probe_does_not():
-    probed = Activity(running=0, waiting=0, finished=11, generation_tokens=501, own_requests=1, own_tokens=1)
+    probed = Activity(running=0, waiting=0, finished=11, generation_tokens=501, own_finished=1, own_tokens=1)
     assert watch([QUIET] * 4 + [probed] * 20)[:2] == (Rest.IDLE, 60)
+
+
+ON_ITS_WAY = replace(QUIET, running=1, own_on_their_way=1)
+COUNTED_BY_THE_SERVER_ONLY = replace(QUIET, finished=11, own_on_their_way=1)
+OVER = replace(QUIET, finished=11, own_finished=1)
+
+
+@pytest.mark.parametrize("seen", [ON_ITS_WAY, COUNTED_BY_THE_SERVER_ONLY])
+def test_nor_while_it_is_on_its_way_wherever_the_server_has_counted_it(seen):
+    assert watch([QUIET] * 3 + [seen] + [OVER] * 20)[:2] == (Rest.IDLE, 60)
+
+
+def test_a_request_of_somebody_else_does_not_hide_behind_our_probe():
+    both = replace(QUIET, finished=12, own_on_their_way=1)
+    assert watch([QUIET] * 3 + [both] + [replace(OVER, finished=12)] * 20)[:2] == (Rest.IDLE, 100)
+    one_counted = replace(QUIET, finished=11, own_on_their_way=1)  # whose it was shows when ours is over
+    after = replace(OVER, finished=12)
+    assert watch([QUIET] * 3 + [one_counted] + [after] * 20)[:2] == (Rest.IDLE, 110)
+
+
+def test_two_running_are_one_too_many_for_a_single_probe():
+    assert "2 running" in watch([replace(ON_ITS_WAY, running=2)] * 3)[2].why
+
+
+def test_the_quiet_does_not_begin_while_our_probe_is_on_its_way():
+    assert watch([ON_ITS_WAY] * 3 + [OVER] * 20)[:2] == (Rest.IDLE, 90)
+
+
+def test_probes_every_half_minute_keep_no_trial_waiting():
+    rounds = [
+        [replace(QUIET, running=1, finished=10 + n, own_finished=n, own_on_their_way=1),
+         replace(QUIET, finished=11 + n, own_finished=n + 1)]
+        for n in range(20)
+    ]  # fmt: skip
+    assert watch([reading for pair in rounds for reading in pair], step_s=15)[:2] == (Rest.IDLE, 75)
+
+
+def test_requests_inside_the_gateway_are_service():
+    assert watch([replace(QUIET, at_gateway=1)] * 4 + [QUIET] * 20)[:2] == (Rest.IDLE, 100)
 
 
 def test_without_a_finished_counter_tokens_tell():
     before, after = Activity(running=0, generation_tokens=5), Activity(running=0, generation_tokens=9)
     assert watch([before] * 4 + [after] * 20)[:2] == (Rest.IDLE, 110)
+    assert watch([before] * 4 + [replace(after, own_finished=1, own_tokens=4)] * 20)[:2] == (Rest.IDLE, 60)
 
 
 def test_an_engine_that_was_restarted_meanwhile_starts_the_minute_anew():
@@ -60,6 +102,13 @@ def test_no_idle_time_asked_for_needs_no_counters():
     assert watch([None], Policy(0, 600))[0] is Rest.IDLE
 
 
+def test_a_window_is_waited_for_without_counters_too_when_no_idle_time_was_asked_for():
+    policy = Policy(0, 600, parse_window("22:00-02:00"))
+    assert watch([None] * 20, policy, minute=12 * 60)[0] is Rest.WAITING
+    assert watch([None] * 20, policy, minute=23 * 60)[0] is Rest.IDLE
+    assert watch([None] * 70, policy, minute=12 * 60)[0] is Rest.GAVE_UP
+
+
 def test_a_window_over_midnight_is_waited_for():
     policy = Policy(60, 600, parse_window("22:00-02:00"))
     assert watch([QUIET] * 20, policy, minute=12 * 60)[0] is Rest.WAITING
@@ -67,7 +116,9 @@ def test_a_window_over_midnight_is_waited_for():
     assert watch([QUIET] * 20, policy, minute=60)[0] is Rest.IDLE
 
 
-@pytest.mark.parametrize("text", ["1", "25:00-26:00", "01:00", "01:60-02:00", "a-b", "01:00-02:00-03:00"])
+@pytest.mark.parametrize(
+    "text", ["1", "25:00-26:00", "01:00", "01:60-02:00", "a-b", "01:00-02:00-03:00", "03:00-03:00"]
+)
 def test_what_is_no_window_is_refused(text):
     with pytest.raises(ValueError, match="window"):
         parse_window(text)
@@ -88,3 +139,25 @@ def test_idle_is_only_said_after_a_full_minute_in_which_nothing_ran(sequence):
         last_minute = sequence[at // 10 - 6 : at // 10 + 1]
         assert len(last_minute) == 7
         assert all(reading is not None and reading.running == 0 and not reading.waiting for reading in last_minute)
+
+
+@given(st.lists(st.sampled_from(["nothing", "own begins", "own ends", "own counted", "foreign"]), max_size=120))
+def test_no_minute_with_a_foreign_request_is_called_idle(events):
+    """The server counts ours at some time between its begin and its end; a foreign one is counted at once."""
+    finished, own_over, begun, counted = 10, 0, False, False
+    sequence, foreign_at = [], []
+    for index, event in enumerate(events):
+        if event == "own begins" and not begun:
+            begun, counted = True, False
+        elif event == "own counted" and begun and not counted:
+            finished, counted = finished + 1, True
+        elif event == "own ends" and begun:
+            finished, own_over, begun = finished + (not counted), own_over + 1, False
+        elif event == "foreign":
+            finished += 1
+            foreign_at.append(index)
+        busy = int(begun and not counted)
+        sequence.append(Activity(running=busy, finished=finished, own_finished=own_over, own_on_their_way=int(begun)))
+    rest, at, _ = watch(sequence)
+    if rest is Rest.IDLE:
+        assert not [index for index in foreign_at if at // 10 - 5 <= index <= at // 10]

@@ -83,6 +83,9 @@ class FakeLauncher:
     async def recreatable(self, _spec):
         return ""
 
+    async def startable(self, _spec):
+        return ""
+
     async def foreign_listener(self, _spec):
         return ""
 
@@ -117,6 +120,25 @@ class FakeMemory:
 
     async def back(self, _site, _expected, _timeout_s):
         pass
+
+
+@dataclass
+class FakeDoor:
+    """The gateway's door: whether it is shut, and what the lease said when it was opened."""
+
+    shut_for: str = ""
+    opened: int = 0
+
+    def inside(self, _engine):
+        return 0
+
+    def shut(self, engine):
+        self.shut_for = engine
+        return 0
+
+    def open(self, _engine):
+        self.shut_for = ""
+        self.opened += 1
 
 
 class NoGuard:
@@ -172,7 +194,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
         return "hello"
 
     crew = Crew(
-        measure=measure, memory=FakeMemory(), idle=idle, guarded=guarded, generate=generate, info=info, pause=nothing,
-        clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
+        measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
+        info=info, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

@@ -31,20 +31,18 @@ def run_trial(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The trial's name in pitstop.toml.")],
     dry_run: DryRun = False,
     window: Annotated[str, typer.Option(help="Only begin within this part of the day, as in 01:00-06:00.")] = "",
-    aa: Annotated[
-        bool, typer.Option("--aa", help="Production against itself: this box's noise floor.")
-    ] = False,
+    aa: Annotated[bool, typer.Option("--aa", help="Production against itself: this box's noise floor.")] = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Run a trial: wait for idle, take production down, measure every arm, put production back, say the verdict."""
-    from pitstop.cli.trial_stage import conducted, drawn_up
+    from pitstop.cli.trial_stage import conducted, drawn_up, why_refused
     from pitstop.services.trial.prepare import Kind
 
     shell = Shell(json_output, config_file)
     promise, site = drawn_up(shell, name, window, Kind.NOISE if aa else Kind.VARIANTS)
     if dry_run:
-        _show_plan(shell, promise)
+        _show_plan(shell, promise, why_refused(shell, promise, site))
         return
     document = conducted(shell, promise, site)
     tell(shell, document)
@@ -55,16 +53,21 @@ def run_trial(
 @guarded
 def rehearse(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The trial's name in pitstop.toml.")],
+    dry_run: DryRun = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Take production down and put it back, with nothing in between: does the restore work on this box?"""
-    from pitstop.cli.trial_stage import conducted, drawn_up
+    from pitstop.cli.trial_stage import conducted, drawn_up, why_refused
     from pitstop.core.errors import ExitCode
     from pitstop.services.trial.prepare import Kind
 
     shell = Shell(json_output, config_file)
-    document = conducted(shell, *drawn_up(shell, name, kind=Kind.REHEARSAL))
+    promise, site = drawn_up(shell, name, kind=Kind.REHEARSAL)
+    if dry_run:
+        _show_plan(shell, promise, why_refused(shell, promise, site))
+        return
+    document = conducted(shell, promise, site)
     shell.document(document)
     _tell_production(shell, document)
     code = exit_code(document)
@@ -72,13 +75,13 @@ def rehearse(
 
 
 @guarded
-def recover(json_output: JsonFlag = False, dry_run: DryRun = False) -> None:
+def recover(json_output: JsonFlag = False, dry_run: DryRun = False, config_file: ConfigFile = None) -> None:
     """Put production back after a trial whose process was killed. Needs no configuration file."""
     from pitstop.cli.trial_stage import recovered
     from pitstop.core.errors import ExitCode
     from pitstop.services.trial.folder import open_trials
 
-    shell = Shell(json_output)
+    shell = Shell(json_output, config_file)
     waiting = open_trials(shell.home())
     if not waiting or dry_run:
         shell.document({"recovered": [], "open": [folder.id for folder in waiting]})
@@ -215,18 +218,25 @@ def _tell_production(shell: Shell, document: TrialDocument) -> None:
         shell.say(f"The last that went wrong: {last}", "Mend that, then: pitstop trial recover")
 
 
-def _show_plan(shell: Shell, promise: Promise) -> None:
-    import shlex
+def _show_plan(shell: Shell, promise: Promise, refused: str) -> None:
+    from rich.markup import escape
+
+    from pitstop.services.trial.dry_run import steps_of
 
     arms: list[dict[str, Any]] = [
         {"name": arm.name, "overrides": arm.overrides, "fingerprint": arm.spec.fingerprint, "argv": list(arm.spec.argv)}
         for arm in promise.arms
     ]
     order = [promise.arms[boot.arm].name for boot in promise.boots]
-    shell.document({"dry_run": True, "engine": promise.engine_name, "arms": arms, "order": order})
-    shell.say(f"Trial {promise.name} of {promise.engine_name} would do, touching nothing now:")
-    shell.say("  wait until production is idle; stop production; then, for each boot in turn, start, measure, stop:")
-    shell.say(f"  {' '.join(order)}")
-    for arm in arms:
-        shell.say(f"  {arm['name']} ({arm['fingerprint']}): {shlex.join(arm['argv'])}")
-    shell.say("  start production as it was; prove its fingerprint and one generated token; give the verdicts.")
+    steps = steps_of(promise)
+    shell.document(
+        {"dry_run": True, "engine": promise.engine_name, "arms": arms, "order": order, "steps": steps,
+         "refused": refused}
+    )  # fmt: skip
+    shell.say(f"Trial {promise.name} of {promise.engine_name} would do, and nothing is touched now:")
+    for number, step in enumerate(steps, 1):
+        shell.say(escape(f"{number:3}. {step['step']}: {step['does']}"))
+        for line in step["runs"]:
+            shell.say(escape(f"       {line}"))
+    if refused:
+        shell.say(escape(f"As things are now it would be refused before it touches anything: {refused}"))

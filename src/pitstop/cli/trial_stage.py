@@ -12,7 +12,7 @@ from pitstop.cli.live import LiveView
 from pitstop.cli.shell import Shell
 from pitstop.client.loop import run
 from pitstop.core.documents import TrialDocument
-from pitstop.core.errors import PitstopError
+from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError
 from pitstop.launch.memory_back import read_memory
 from pitstop.ledger.store import Ledger
 from pitstop.services.notify import notify
@@ -32,7 +32,17 @@ def drawn_up(shell: Shell, name: str, window: str = "", kind: Kind = Kind.VARIAN
         trial = msgspec.structs.replace(trial, window=window)
     engine = config.engine[trial.engine]
     promise = draw_up(name, trial, engine, os.environ, datetime.now(UTC), kind)
+    promise = msgspec.structs.replace(promise, notify=config.host.notify, ledger_url_env=config.host.ledger_url_env)
     return promise, site_of(trial.engine, engine, shell.home(), os.environ)
+
+
+def why_refused(shell: Shell, promise: Promise, site: Site) -> str:
+    """Why the trial would be refused as things are now; "" when it would begin."""
+    try:
+        run(refuse_what_cannot_work(promise, site, shell.home(), read_memory().available_bytes))
+    except PitstopError as error:
+        return error.message
+    return ""
 
 
 def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
@@ -49,39 +59,51 @@ def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
         raise
     with view.shown(len(promise.boots)):
         document = run(conduct(stage, folder, promise, lease))
-    _call_for_help(shell, document)
+    if not document.production.restored:
+        _call_for_help(shell, promise)
     return document
 
 
 def recovered(shell: Shell, folder: TrialFolder) -> TrialDocument:
-    """Finish the restore of a trial whose process is gone, from what lies in its folder."""
+    """Finish the restore of a trial whose process is gone, from what lies in its folder.
+
+    LeaseHeld while it still runs; NotRestored when not even the attempt was possible.
+    """
     promise = folder.promise()
+    try:
+        document = _recovered(shell, folder, promise)
+    except (LeaseHeld, Interrupted):
+        raise
+    except PitstopError as error:
+        _call_for_help(shell, promise)
+        raise NotRestored(f"trial {folder.id} could not be recovered: {error.message}", hint=error.hint) from error
+    if not document.production.restored:
+        _call_for_help(shell, promise)
+    return document
+
+
+def _recovered(shell: Shell, folder: TrialFolder, promise: Promise) -> TrialDocument:
     site = site_of(promise.engine_name, promise.engine, shell.home(), os.environ).with_spec(promise.production)
     stage, view = _stage(shell, promise, site)
     with view.shown(len(promise.boots)):
-        document = run(recover(stage, folder))
-    _call_for_help(shell, document)
-    return document
+        return run(recover(stage, folder))
 
 
 def ledger_of(shell: Shell) -> Ledger:
     """The ledger: SQLite under the state folder, or where the configuration points to."""
-    config = shell.config_or_empty()
-    url = os.environ.get(config.host.ledger_url_env, "") if config.host.ledger_url_env else ""
+    return _ledger(shell, shell.config_or_empty().host.ledger_url_env)
+
+
+def _ledger(shell: Shell, url_env: str) -> Ledger:
+    url = os.environ.get(url_env, "") if url_env else ""
     return Ledger.open(url or shell.home().ledger)
 
 
-def _call_for_help(shell: Shell, document: TrialDocument) -> None:
-    """When production is not back, tell the people whom the configuration names."""
-    if document.production.restored:
-        return
-    try:
-        names = shell.config_or_empty().host.notify
-    except PitstopError:
-        names = ()  # the file may be broken by now; the exit code and the message still say it
-    title = f"pitstop: production ({document.production.engine}) is NOT back"
-    body = f"Trial {document.id} could not restore it. A person is needed; then: pitstop trial recover"
-    problem = run(notify(names, os.environ, title, body))
+def _call_for_help(shell: Shell, promise: Promise) -> None:
+    """Production is not back: tell the people whom the configuration named when the trial began."""
+    title = f"pitstop: production ({promise.engine_name}) is NOT back"
+    body = f"Trial {promise.id} could not restore it. A person is needed; then: pitstop trial recover"
+    problem = run(notify(promise.notify, os.environ, title, body))
     if problem:
         shell.note(f"warning: {problem}")
 
@@ -90,4 +112,4 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
     view = LiveView([arm.name for arm in promise.arms], shell.console(stderr=True))
     home = shell.home()
     crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress)
-    return Stage(home, site, crew, view, lambda: ledger_of(shell), time.time), view
+    return Stage(home, site, crew, view, lambda: _ledger(shell, promise.ledger_url_env), time.time), view

@@ -1,4 +1,9 @@
-"""Is production idle, and for how long already? Judged by its own counters, without guessing from silence."""
+"""Is production idle, and for how long already? Judged by its own counters, without guessing from silence.
+
+What pitstop itself asks for (the watchdog's probes) is no service, and must neither keep a trial waiting nor hide a
+request of somebody else. A probe is on its way for a while in which nobody can say whether the server has counted it;
+so everything is compared with the reading at which the quiet began, when none was on its way.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +20,14 @@ class Activity:
     finished: int | None = None
     prompt_tokens: int | None = None
     generation_tokens: int | None = None
-    own_requests: int = 0  # finished so far by pitstop itself: probes of the watchdog and the like
-    own_tokens: int = 0
+    own_finished: int = 0  # requests of pitstop itself that were over before this reading
+    own_on_their_way: int = 0  # and those that were not; the server may or may not have counted them
+    own_tokens: int = 0  # of those that are over
+    at_gateway: int = 0  # requests that are inside pitstop's gateway for this engine
+
+    @property
+    def tokens(self) -> int:
+        return (self.prompt_tokens or 0) + (self.generation_tokens or 0)
 
 
 class Rest(StrEnum):
@@ -37,6 +48,7 @@ class Policy:
 class State:
     began_s: float
     quiet_since_s: float | None = None
+    base: Activity | None = None  # the reading at which the quiet began
     last: Activity | None = None
     blind_readings: int = 0
     why: str = "nothing read yet"  # what it waits for, in words
@@ -52,15 +64,21 @@ def decide(state: State, now: Activity | None, policy: Policy, now_s: float, min
     """
     if policy.idle_for_s <= 0 and _inside(policy.window, minute_of_day):
         return replace(state, why="no idle time was asked for"), Rest.IDLE
-    state = _fold(state, now, now_s)
+    if policy.idle_for_s > 0:
+        state = _fold(state, now, now_s)
     if state.blind_readings >= MAX_BLIND_READINGS:
         return state, Rest.BLIND
-    long_enough = state.quiet_since_s is not None and now_s - state.quiet_since_s >= policy.idle_for_s
-    if long_enough and _inside(policy.window, minute_of_day):
+    long_enough = policy.idle_for_s <= 0 or _quiet_for(state, now_s) >= policy.idle_for_s
+    unclear = policy.idle_for_s > 0 and now is not None and now.own_on_their_way  # it may hide somebody else's
+    if long_enough and not unclear and _inside(policy.window, minute_of_day):
         return state, Rest.IDLE
-    if now_s - state.began_s >= policy.give_up_after_s:
-        return state, Rest.GAVE_UP
-    return replace(state, why="the window to open") if long_enough else state, Rest.WAITING
+    state = replace(state, why="our own probe to end" if unclear else "the window to open") if long_enough else state
+    return state, Rest.GAVE_UP if now_s - state.began_s >= policy.give_up_after_s else Rest.WAITING
+
+
+def disturbed(state: State, why: str) -> State:
+    """The same state when something else than the counters shows that production is not idle after all."""
+    return replace(state, quiet_since_s=None, base=None, why=why)
 
 
 def parse_window(text: str) -> tuple[int, int] | None:
@@ -71,34 +89,48 @@ def parse_window(text: str) -> tuple[int, int] | None:
         begin, end = (_minute(part) for part in text.split("-"))
     except ValueError as error:
         raise ValueError(f"{text!r} is not a window of the day, like '01:00-06:00'") from error
+    if begin == end:
+        raise ValueError(f"{text!r} is not a window of the day: it ends where it begins")
     return begin, end
 
 
 def _fold(state: State, now: Activity | None, now_s: float) -> State:
     if now is None or _tells_nothing(now):
-        return replace(
-            state, blind_readings=state.blind_readings + 1, quiet_since_s=None, why="an answer of the server"
-        )
-    busy = _busy(state.last, now)
-    quiet_since = None if busy else (now_s if state.quiet_since_s is None else state.quiet_since_s)
-    return replace(state, last=now, blind_readings=0, quiet_since_s=quiet_since, why=busy or "more quiet time")
+        return replace(disturbed(state, "an answer of the server"), blind_readings=state.blind_readings + 1)
+    state = replace(state, last=now, blind_readings=0)
+    if busy := _busy(state.base, now):
+        return disturbed(state, busy)
+    if state.base is None and now.own_on_their_way:
+        return disturbed(state, "our own probe to be answered")
+    if state.base is None:
+        return replace(state, base=now, quiet_since_s=now_s, why="more quiet time")
+    return replace(state, why="more quiet time")
 
 
-def _busy(last: Activity | None, now: Activity) -> str:
+def _busy(base: Activity | None, now: Activity) -> str:
     """What keeps the server busy, in words; empty when nothing does."""
-    if (now.running or 0) + (now.waiting or 0) > 0:
+    inside = (now.running or 0) + (now.waiting or 0)
+    if inside > now.own_on_their_way:
         return f"{now.running or 0} running and {now.waiting or 0} waiting request(s)"
-    if last is None:
-        return ""
-    if (now.finished or 0) < (last.finished or 0) or (now.generation_tokens or 0) < (last.generation_tokens or 0):
+    if now.at_gateway:
+        return f"{now.at_gateway} request(s) inside the gateway"
+    return _served_since(base, now) if base is not None else ""
+
+
+def _served_since(base: Activity, now: Activity) -> str:
+    if (now.finished or 0) < (base.finished or 0) or now.tokens < base.tokens:
         return "quiet: the engine was restarted since the last look"
-    foreign = _grown(last.finished, now.finished) - (now.own_requests - last.own_requests)
+    foreign = _grown(base.finished, now.finished) - (now.own_finished + now.own_on_their_way - base.own_finished)
     if foreign > 0:
         return f"quiet: {foreign} request(s) were served since the last look"
-    tokens = _grown(last.generation_tokens, now.generation_tokens) + _grown(last.prompt_tokens, now.prompt_tokens)
-    if now.finished is None and tokens > now.own_tokens - last.own_tokens:
+    foreign_tokens = now.tokens - base.tokens - (now.own_tokens - base.own_tokens)
+    if now.finished is None and not now.own_on_their_way and foreign_tokens > 0:
         return "quiet: tokens were produced since the last look"
     return ""
+
+
+def _quiet_for(state: State, now_s: float) -> float:
+    return now_s - state.quiet_since_s if state.quiet_since_s is not None else 0.0
 
 
 def _grown(before: int | None, after: int | None) -> int:

@@ -10,7 +10,7 @@ from pitstop.core.process_id import ProcessId
 
 
 class Phase(StrEnum):
-    WAITING = "waiting"  # nothing touched yet: production serves, and the watchdog goes on watching
+    WAITING = "waiting"  # production serves (not touched yet, or proved again), and the watchdog goes on watching
     ACTIVE = "active"  # production may be down
 
 

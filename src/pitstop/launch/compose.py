@@ -12,7 +12,7 @@ from pitstop.launch import command, container, environment, known, logfile, take
 from pitstop.launch.command import CommandFailed, Failure
 from pitstop.launch.container import Container
 from pitstop.launch.containers import container_log, end, engine_of, image_digest, keep_log, version_inside
-from pitstop.launch.launcher import NOT_SET, LaunchSpec, Running
+from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.lock import locked
 
 _QUICK_S = 60.0
@@ -78,13 +78,9 @@ class ComposeLauncher:
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why compose would not bring up the same again: no file, no such service, or a file edited since."""
-        unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
-        if unset:
-            return f"{', '.join(unset)} is not set in the environment, so compose would start it without."
-        try:
-            said = await self._compose(spec, [*_front(spec), "config", "--hash", spec.name], {}, _QUICK_S)
-        except CommandFailed as failed:
-            return f"compose does not accept {spec.options['file']}: {failed.message}"
+        if missing := await self.startable(spec):
+            return missing
+        said = await self._hash(spec)
         found = await self._container(spec)
         if found is None or not found.is_up or spec.secret_env:  # a hash made without the secrets would always differ
             return ""
@@ -94,6 +90,16 @@ class ComposeLauncher:
                 f"service {spec.name} was brought up from another version of {spec.options['file']} or its variables."
             )
         return ""
+
+    async def startable(self, spec: LaunchSpec) -> str:
+        """Why compose would not bring it up with these variables: a secret, the file, the service, or its image."""
+        if unset := environment.unset_secrets(spec):
+            return unset
+        try:
+            await self._hash(spec)
+        except CommandFailed as failed:
+            return f"compose does not accept {spec.options['file']}: {failed.message}"
+        return await self._missing_image(spec)
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         return spec
@@ -116,6 +122,20 @@ class ComposeLauncher:
         found = await self._container(spec)
         live = await container_log(engine_of(spec), found.id, lines) if found is not None else []
         return live or logfile.tail(self.log_path(spec), lines)
+
+    async def _hash(self, spec: LaunchSpec) -> str:
+        return await self._compose(spec, [*_front(spec), "config", "--hash", spec.name], {}, _QUICK_S)
+
+    async def _missing_image(self, spec: LaunchSpec) -> str:
+        """Older compose cannot name images; then the start finds out, and that arm fails."""
+        try:
+            said = await self._compose(spec, [*_front(spec), "config", "--images", spec.name], {}, _QUICK_S)
+        except CommandFailed:
+            return ""
+        images = said.split()
+        if len(images) == 1 and await engine_of(spec).image(images[0]) is None:
+            return f"its image {images[0]} is not on this machine, and a launch never pulls (compose pull it first)."
+        return ""
 
     async def _container(self, spec: LaunchSpec) -> Container | None:
         """The service's one container, up or not; UsageError when it is scaled to several."""

@@ -57,7 +57,7 @@ class ContainerEngine:
     async def stop(self, name: str, grace_s: float) -> None:
         """Ask it to end, and kill it after `grace_s`; a container that is gone is no error."""
         try:
-            await self._do(["stop", "--time", str(max(1, round(grace_s))), name], grace_s + _QUICK_S)
+            await self._do(stop_words(name, grace_s), grace_s + _QUICK_S)
         except CommandFailed as failed:
             if failed.failure is Failure.NOT_FOUND:
                 return
@@ -67,7 +67,7 @@ class ContainerEngine:
 
     async def remove(self, name: str) -> None:
         """Remove a container that does not run, with its anonymous volumes; waits for a removal that is under way."""
-        await self._patiently(["rm", "--force", "--volumes", name], gone_is_fine=True)
+        await self._patiently(remove_words(name), gone_is_fine=True)
 
     async def rename(self, name: str, other: str) -> None:
         await self._patiently(["rename", name, other], gone_is_fine=True)
@@ -115,6 +115,14 @@ class ContainerEngine:
             else:
                 return
             await asyncio.sleep(_POLL_S)
+
+
+def stop_words(name: str, grace_s: float) -> list[str]:
+    return ["stop", "--time", str(max(1, round(grace_s))), name]
+
+
+def remove_words(name: str) -> list[str]:
+    return ["rm", "--force", "--volumes", name]
 
 
 def create_argv(run_argv: Sequence[str], name: str) -> list[str]:

@@ -22,7 +22,7 @@ from pitstop.launch.containers import (
     remember_image,
     version_inside,
 )
-from pitstop.launch.launcher import NOT_SET, OBSERVED, LaunchSpec, Running
+from pitstop.launch.launcher import OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.record import LaunchRecord
 from pitstop.launch.taken import port_free, refuse_taken_port, strangers
@@ -69,16 +69,22 @@ class DockerLauncher:
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why the running container could not be made again as it is: asked before anything is stopped."""
-        unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
-        if unset:
-            return f"{', '.join(unset)} is not set in the environment, so it could not be started with the same secret."
-        engine = engine_of(spec)
-        if await engine.image(spec.options.get("image_id") or spec.image) is None:
-            return (
-                f"its image {spec.image} is not on this machine, and a restore never pulls ({engine.binary} pull it)."
-            )
-        found = await engine.inspect(spec.name)
+        if missing := await self.startable(spec):
+            return missing
+        found = await engine_of(spec).inspect(spec.name)
         return await self._why_not_the_same(spec, found) if found is not None and found.is_up else ""
+
+    async def startable(self, spec: LaunchSpec) -> str:
+        """Why it could not be run here: a secret that is not set, an image that is not on this machine."""
+        if unset := environment.unset_secrets(spec):
+            return unset
+        engine = engine_of(spec)
+        if await engine.image(spec.options.get("image_id") or spec.image) is not None:
+            return ""
+        return (
+            f"its image {spec.image} is not on this machine, and neither a launch nor a restore ever pulls "
+            f"(fetch it first: {engine.binary} pull {spec.image})."
+        )
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         """The launch value with the content of the image that runs now, in case its tag is moved meanwhile."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pitstop.core.errors import UsageError
-from pitstop.launch.launcher import LaunchSpec
+from pitstop.launch.launcher import NOT_SET, LaunchSpec
 from pitstop.launch.mark import Mark
 
 # What a program needs to find its way. Everything else that an engine reads has to stand in its `env`, so that a
@@ -35,6 +35,12 @@ def secret_values(spec: LaunchSpec, environ: Mapping[str, str]) -> dict[str, str
             hint="Export it where pitstop runs; for a systemd unit, name a file with it in EnvironmentFile=.",
         )
     return {name: environ[source] for name, source in spec.secret_env.items()}
+
+
+def unset_secrets(spec: LaunchSpec) -> str:
+    """Which secrets the launch value was planned without, in a sentence, or ""."""
+    unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
+    return f"{', '.join(unset)} is not set in the environment, so it would start without." if unset else ""
 
 
 def of_child(spec: LaunchSpec, secrets: Mapping[str, str], mark: Mark) -> dict[str, str]:

@@ -72,6 +72,7 @@ class Launcher(Protocol):
     taken (and by whom), EngineFailed when it could not be started. `stop` returns only when the whole process tree is
     gone and the port is free; stopping what is not up is no error. `inspect` returns None when the engine is not up; it
     never reports somebody else's process. `recreatable` returns why this engine could not be started again, or "".
+    `startable` returns why this launch value could not be started here at all (program, image, secret), or "".
     `foreign_listener` names who listens on the engine's port without belonging to the engine, or "".
     `remembered` adds to a launch value what only the running engine can tell (its image's content): ask before a stop.
     `version` is what the engine says inside (`version_command`); None: not asked, or no answer.
@@ -85,6 +86,8 @@ class Launcher(Protocol):
     async def inspect(self, spec: LaunchSpec) -> Running | None: ...
 
     async def recreatable(self, spec: LaunchSpec) -> str: ...
+
+    async def startable(self, spec: LaunchSpec) -> str: ...
 
     async def foreign_listener(self, spec: LaunchSpec) -> str: ...
 

@@ -52,8 +52,11 @@ class ProcessLauncher:
         return await asyncio.to_thread(self.look, spec)
 
     async def recreatable(self, spec: LaunchSpec) -> str:
-        """Why this process could not be started again: its program or its folder is not there."""
-        return environment.missing_program(spec)
+        """Why this process could not be started again: its program, its folder or a secret is not there."""
+        return await self.startable(spec)
+
+    async def startable(self, spec: LaunchSpec) -> str:
+        return environment.unset_secrets(spec) or environment.missing_program(spec)
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         """Who else listens on the engine's port."""

@@ -17,7 +17,7 @@ from pitstop.launch import command, container, environment, known, logfile, proc
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container import POLICIES_THAT_REVIVE, Container
 from pitstop.launch.containers import container_log, end, engine_of, hold, image_digest, version_inside
-from pitstop.launch.launcher import NOT_SET, OBSERVED, LaunchSpec, Running
+from pitstop.launch.launcher import OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.mark import Mark
 from pitstop.launch.process import ProcessLauncher
@@ -79,15 +79,15 @@ class ScriptLauncher:
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why the script could not start it again."""
-        unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
-        if unset:
-            return f"{', '.join(unset)} is not set in the environment, so its script would start it without."
-        if missing := environment.missing_program(spec):
+        if missing := await self.startable(spec):
             return missing
         running = await self.inspect(spec)
         if running is None or running.fingerprint == spec.fingerprint:
             return ""
         return f"what runs ({_where(running)}) is not what its script was seen to start ({running.fingerprint})."
+
+    async def startable(self, spec: LaunchSpec) -> str:
+        return environment.unset_secrets(spec) or environment.missing_program(spec)
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         return spec

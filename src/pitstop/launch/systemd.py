@@ -16,7 +16,7 @@ from pitstop.launch import cgroup, command, container, environment, known, ports
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container import Container
 from pitstop.launch.containers import engine_of, image_digest, version_inside
-from pitstop.launch.launcher import NOT_SET, LaunchSpec, Running
+from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.unit import Unit
 
@@ -82,10 +82,12 @@ class SystemdLauncher:
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why starting the unit again would not bring back what runs, or why something else would bring it back."""
-        unset = [name for name, value in spec.secret_digests.items() if value == NOT_SET]
-        if unset:
-            return f"{', '.join(unset)} is not set in the environment, so the unit would start without."
-        return unit.why_not(await self._unit(spec), spec.env)
+        return environment.unset_secrets(spec) or unit.why_not(await self._unit(spec), spec.env)
+
+    async def startable(self, spec: LaunchSpec) -> str:
+        seen = await self._unit(spec)
+        missing = "" if seen.is_loaded else f"there is no unit {spec.name} ({seen.load or 'unknown'})."
+        return environment.unset_secrets(spec) or missing
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         return spec

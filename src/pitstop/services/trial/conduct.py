@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,10 +10,10 @@ from pitstop.core.documents import Notice, TrialDocument, VerdictRecord
 from pitstop.core.errors import PitstopError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Claimant, Phase
-from pitstop.decisions.trial import Action, Do, Ending, Outcome, State, recovering
+from pitstop.decisions.trial import Action, Do, Ending, How, Outcome, State, recovering
 from pitstop.ledger.store import Ledger
 from pitstop.rulers.registry import ruler_for
-from pitstop.services.lease import Held, acquire
+from pitstop.services.lease import Held, LeaseLost, acquire
 from pitstop.services.site import Site
 from pitstop.services.trial.folder import POLICY, TrialFolder
 from pitstop.services.trial.interrupts import Interrupts
@@ -21,7 +22,7 @@ from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.perform import Crew, Hands
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import document, read_runs
+from pitstop.services.trial.record import document, read_runs, transitions
 from pitstop.services.trial.verdicts import Key, Question, judge_arms
 from pitstop.stats.noise import NoisePrior
 
@@ -81,22 +82,27 @@ async def _to_the_end(
                 journal=journal,
                 interrupts=interrupts,
                 still_ours=lease.check,
-                watcher=_Phased(stage.watcher, lease),
+                watcher=_Phased(stage.watcher, lease, lambda: stage.crew.door.open(promise.engine_name)),
                 policy=POLICY,
             )
         finished = _finish(stage, folder, promise, state)
     journal.release_reserve()
     if state.ending is not Ending.NOT_RESTORED:
         lease.release()
+        stage.crew.door.open(promise.engine_name)
     return finished
 
 
 @dataclass
 class _Phased:
-    """Passes on what happens, and turns the lease from waiting to active as soon as production is touched."""
+    """Passes on what happens, and lets clients and the watchdog know whether production serves.
+
+    The lease is active from the moment in which production is touched until it is proved; verdicts can take their time.
+    """
 
     watcher: Watcher
     lease: Held
+    open_door: Callable[[], None]
 
     def action_begun(self, action: Action, state: State) -> None:
         if action.do is not Do.WAIT_IDLE and self.lease.lease.phase is Phase.WAITING:
@@ -104,6 +110,10 @@ class _Phased:
         self.watcher.action_begun(action, state)
 
     def action_ended(self, action: Action, outcome: Outcome) -> None:
+        if action.do is Do.PROVE and outcome.how is How.DONE:
+            with contextlib.suppress(LeaseLost):  # whoever took it over does the same
+                self.lease.renew(Phase.WAITING)
+            self.open_door()
         self.watcher.action_ended(action, outcome)
 
 
@@ -113,6 +123,8 @@ def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -
     try:
         with stage.open_ledger() as ledger:
             finished.verdicts = verdicts(folder, promise, ledger)
+            for step in transitions(folder.path, promise.id, state.ending):
+                ledger.record_transition(step)
             ledger.record_trial(finished)
             ledger.record_noise(boot_figures(finished, promise.engine.kind))
     except PitstopError as error:

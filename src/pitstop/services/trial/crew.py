@@ -20,6 +20,7 @@ from pitstop.services.guard.spawn import Guard, under_guard
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
 from pitstop.services.trial.boot_info import boot_info
+from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.perform import Crew, Say
@@ -48,13 +49,16 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log") as guard:
             yield guard
 
-    async def idle(site: Site, promise: Promise, say: Say) -> Outcome:
-        return await wait_idle(site, promise, say)
+    door = GatewayDoor(home)
+
+    async def idle(site: Site, promise: Promise) -> Outcome:
+        return await wait_idle(site, promise, home, door, say)
 
     return Crew(
         measure=measured,
         memory=_Memory(home, say),
         idle=idle,
+        door=door,
         guarded=guarded,
         generate=generate_token,
         info=boot_info,

@@ -7,9 +7,8 @@ import contextlib
 import signal
 from collections.abc import Awaitable, Iterator
 
+from pitstop.client.loop import stopping_signals
 from pitstop.decisions.trial import How, Outcome
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
@@ -22,13 +21,13 @@ class Interrupts:
     @contextlib.contextmanager
     def listening(self) -> Iterator[Interrupts]:
         """Take SIGINT, SIGTERM and SIGHUP; from the restore on they cannot stop anything any more."""
-        loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        loop, meant = asyncio.get_running_loop(), stopping_signals()
+        for number in meant:
             loop.add_signal_handler(number, self.interrupt, signal.Signals(number).name)
         try:
             yield self
         finally:
-            for number in SIGNALS:
+            for number in meant:
                 loop.remove_signal_handler(number)
 
     def interrupt(self, reason: str) -> None:

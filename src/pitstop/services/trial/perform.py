@@ -22,6 +22,7 @@ from pitstop.launch.ready import ready
 from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.site import Site
 from pitstop.services.trial.boot_info import BootTimes
+from pitstop.services.trial.door import Door
 from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
@@ -44,7 +45,9 @@ class Memory(Protocol):
 
 
 class Idle(Protocol):
-    async def __call__(self, site: Site, promise: Promise, say: Say) -> Outcome: ...
+    """Waits until production may be taken down; see `services.trial.idle`."""
+
+    async def __call__(self, site: Site, promise: Promise) -> Outcome: ...
 
 
 class Owner(Protocol):
@@ -66,6 +69,7 @@ class Crew:
     measure: Measure
     memory: Memory
     idle: Idle
+    door: Door  # of the gateway; shut by `idle`, and open again when production is proved
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
     info: Callable[[Site, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
@@ -112,7 +116,7 @@ class Hands:
             return Outcome(How.REFUSED, f"a defect in pitstop: {type(error).__name__}: {error}")
 
     async def _wait_idle(self, _action: Action) -> Outcome:
-        return await self._crew.idle(self._site, self._promise, self._crew.say)
+        return await self._crew.idle(self._site, self._promise)
 
     async def _take_down(self, _action: Action) -> Outcome:
         found = await self._launcher.inspect(self._production)

@@ -24,6 +24,7 @@ from pitstop.launch.plan import plan
 from pitstop.rulers.registry import ruler_for
 from pitstop.services.readiness import refuse_unless_ready
 from pitstop.services.site import Site
+from pitstop.services.trial.fit import refuse_arms_that_cannot_start, refuse_arms_that_do_not_fit
 from pitstop.services.trial.folder import owed
 from pitstop.services.trial.promise import Arm, Promise
 
@@ -113,6 +114,8 @@ async def refuse_what_cannot_work(promise: Promise, site: Site, home: Home, avai
     await _refuse_unless_as_configured(promise, site)
     await refuse_unless_ready(site)
     _refuse_low_memory(promise, available_bytes)
+    await refuse_arms_that_cannot_start(promise, site)
+    await refuse_arms_that_do_not_fit(promise, site, home)
 
 
 def _boots(arms: int, trial: Trial) -> tuple[Boot, ...]:

@@ -38,6 +38,9 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     trial: Trial
     arms: tuple[Arm, ...]
     boots: tuple[Boot, ...]
+    # Where a recovery, which reads no configuration, finds people and the ledger: names of variables, never values.
+    notify: tuple[str, ...] = ()
+    ledger_url_env: str = ""
 
     @property
     def production(self) -> LaunchSpec:

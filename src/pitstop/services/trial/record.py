@@ -15,6 +15,7 @@ import msgspec
 from pitstop.core.documents import ArmRecord, ProductionRecord, RunDocument, TrialDocument
 from pitstop.decisions.memory_curve import memory_curve
 from pitstop.decisions.trial import Action, Boot, Do, Ending, How, State
+from pitstop.ledger.records import Transition
 from pitstop.services.trial.journal import Entry, entries
 from pitstop.services.trial.promise import Arm, Promise
 
@@ -69,6 +70,23 @@ def read_proof(folder: Path) -> Proof | None:
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / PROOF).read_bytes(), type=Proof)
     return None
+
+
+def transitions(folder: Path, trial_id: str, ending: Ending) -> list[Transition]:
+    """The steps of a trial as the ledger keeps them: from which step to which, and how the earlier one went."""
+    found: list[Transition] = []
+    at_step, went = "drawn-up", ""
+    for entry in entries(folder):
+        if entry.kind == "ended" and entry.outcome:
+            went = f"{entry.outcome.how.value}: {entry.outcome.reason}" if entry.outcome.reason else entry.outcome.how
+        elif entry.kind == "begun" and entry.action:
+            step = entry.action.do.value
+            found.append(Transition(trial_id=trial_id, at=entry.at, from_state=at_step, to_state=step, detail=went))
+            at_step, went = step, "no outcome: the process ended in the middle of this step"
+    if found:
+        last = list(entries(folder))[-1].at
+        found.append(Transition(trial_id=trial_id, at=last, from_state=at_step, to_state=ending.value, detail=went))
+    return found
 
 
 def _production(folder: Path, promise: Promise, state: State, told: list[Entry]) -> ProductionRecord:

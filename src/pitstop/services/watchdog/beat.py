@@ -25,6 +25,7 @@ from pitstop.engines.adapter import Counters
 from pitstop.ledger.records import IncidentRecord
 from pitstop.services import evidence
 from pitstop.services.lease import Held, acquire, lease_standing
+from pitstop.services.own_requests import own_request
 from pitstop.services.site import Site
 from pitstop.services.watchdog import memory, probe
 from pitstop.services.watchdog.presence import presence_of
@@ -51,7 +52,8 @@ async def look_at(site: Site, hands: Hands) -> Look:
     lease = lease_of(site.name, hands.home, hands.clock())
     presence, started_at_s = await presence_of(site, hands.home)
     before = await _work(site, hands)
-    answer, detail = await probe.ask(site.endpoint, hands.deadline_s)
+    with own_request(hands.home, site.name) as spent:  # a trial that waits for idleness must not wait for us
+        answer, detail = await probe.ask(site.endpoint, hands.deadline_s, spent)
     return Look(answer, detail, presence, started_at_s, before, await _work(site, hands), lease)
 
 

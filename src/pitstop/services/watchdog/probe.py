@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -28,8 +29,13 @@ _FAULTS = {
 }
 
 
-async def ask(endpoint: Endpoint, deadline_s: float) -> tuple[Probe, str]:
-    """One probe; `deadline_s` bounds all of it. Returns what came back and a sentence without secrets."""
+async def ask(
+    endpoint: Endpoint, deadline_s: float, spent: Callable[[int], None] = lambda _tokens: None
+) -> tuple[Probe, str]:
+    """One probe; `deadline_s` bounds all of it. Returns what came back and a sentence without secrets.
+
+    `spent` is told the tokens that the server counted for it, prompt included, where it says them.
+    """
     # Never twice the same, so that no cache in front can answer for the engine.
     question = f"{secrets.token_hex(4)} Say hello."
     payload = {
@@ -47,6 +53,7 @@ async def ask(endpoint: Endpoint, deadline_s: float) -> tuple[Probe, str]:
         max_body_bytes=_MAX_BODY_BYTES,
     )
     probe, detail = judge(raw, endpoint.model)
+    spent(_tokens_in(raw))
     return probe, detail.replace(endpoint.api_key, "***") if endpoint.api_key else detail
 
 
@@ -78,6 +85,15 @@ def _whole(raw: Exchange, model: str) -> tuple[Probe, str]:
     if error := error_of(body):
         return Probe.ERROR, f"an error inside a 200: {error}"
     return _tokens(body)
+
+
+def _tokens_in(raw: Exchange) -> int:
+    try:
+        body = parse_json(raw.body)
+    except ValueError:
+        return 0
+    usage = read_usage(body.get("usage"), body.get("timings")) if isinstance(body, dict) else None
+    return (usage.prompt_tokens or 0) + (usage.completion_tokens or 0) if usage else 0
 
 
 def _tokens(body: dict[str, Any]) -> tuple[Probe, str]:
