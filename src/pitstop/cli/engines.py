@@ -83,8 +83,7 @@ def restart(
 ) -> None:
     """Stop an engine and start it with its defaults, or with --set."""
     from pitstop.client.loop import run
-    from pitstop.services.lifecycle import down as stop
-    from pitstop.services.lifecycle import up as start
+    from pitstop.services.lifecycle import restart as start_anew
 
     shell = Shell(json_output, config_file)
     site, spec = site_and_spec(shell, engine, settings)
@@ -92,8 +91,7 @@ def restart(
         _show_launch(shell, spec, "would restart")
         return
     with waiting(shell) as say:
-        run(stop(site, shell.home(), epoch_s=time.time, say=say))
-        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
+        running = run(start_anew(site, shell.home(), spec, epoch_s=time.time, say=say))
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 

@@ -43,7 +43,7 @@ class EngineStatus:
 async def up(
     site: Site, home: Home, spec: LaunchSpec, *, epoch_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
 ) -> Running:
-    """Start the engine and wait until it is ready. An engine that does not get ready is stopped again.
+    """Start the engine and wait until it is ready. One that was started here and does not get ready is stopped again.
 
     One that is up as ordered is left alone; one that is up with other settings is refused.
     """
@@ -55,10 +55,20 @@ async def up(
                 f"engine {site.name} is up with other settings ({found.fingerprint}, not {spec.fingerprint}).",
                 hint=f"Use `pitstop restart {site.name}` with the same --set to change them.",
             )
-        if found is None:
-            say(f"starting {site.name}")
-            found = await launcher.start(spec, site.environ)
-        return await _until_ready(site, spec, found, say, guarded)
+        if found is not None:  # somebody else's start, or an earlier one: waited for, and never stopped by us
+            return await _until_ready(site, spec, found, say, guarded)
+        return await _started(site, spec, say, guarded)
+
+
+async def restart(
+    site: Site, home: Home, spec: LaunchSpec, *, epoch_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
+) -> Running:
+    """`down` and `up` under one lease, so that nobody comes in between."""
+    launcher = _launcher(site)
+    with _leased(home, site, "restart", epoch_s):
+        say(f"stopping {site.name}")
+        await launcher.stop(spec)
+        return await _started(site, spec, say, guarded)
 
 
 async def down(site: Site, home: Home, *, epoch_s: Callable[[], float], say: Say) -> bool:
@@ -84,18 +94,41 @@ async def status(site: Site) -> EngineStatus:
     )
 
 
-async def _until_ready(site: Site, spec: LaunchSpec, running: Running, say: Say, guarded: Guarded) -> Running:
+async def _started(site: Site, spec: LaunchSpec, say: Say, guarded: Guarded) -> Running:
+    """Start it and wait until it is ready."""
     launcher = _launcher(site)
-    timeout_s = float(site.config.boot_timeout)
+    say(f"starting {site.name}")
+    async with _undone(launcher, spec, unless=UsageError):  # then it was not started: up already, or its port is taken
+        running = await launcher.start(spec, site.environ)
+    async with _undone(launcher, spec):
+        return await _until_ready(site, spec, running, say, guarded)
+
+
+@contextlib.asynccontextmanager
+async def _undone(
+    launcher: Launcher, spec: LaunchSpec, unless: type[BaseException] | tuple[()] = ()
+) -> AsyncIterator[None]:
+    """Stop the engine when what is inside fails, or is ended by a Ctrl-C: nothing half started is left behind."""
     try:
-        async with guarded(site, running):
-            return await ready(
-                launcher, spec, site.adapter, site.endpoint, timeout_s, progress=lambda waits_for, _s: say(waits_for)
-            )
-    except BaseException:  # also a Ctrl-C: nothing half started is left behind
+        yield
+    except unless:
+        raise
+    except BaseException:
         with contextlib.suppress(EngineFailed):
             await launcher.stop(spec)
         raise
+
+
+async def _until_ready(site: Site, spec: LaunchSpec, running: Running, say: Say, guarded: Guarded) -> Running:
+    async with guarded(site, running):
+        return await ready(
+            _launcher(site),
+            spec,
+            site.adapter,
+            site.endpoint,
+            float(site.config.boot_timeout),
+            progress=lambda waits_for, _s: say(waits_for),
+        )
 
 
 @contextlib.contextmanager
