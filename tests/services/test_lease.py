@@ -1,10 +1,11 @@
+import errno
 import os
 import subprocess
 import sys
 
 import pytest
 
-from pitstop.core.errors import LeaseHeld
+from pitstop.core.errors import LeaseHeld, UsageError
 from pitstop.core.home import Home
 from pitstop.core.process_id import ProcessId, is_alive, own_id, process_id
 from pitstop.decisions.lease import Claimant, Phase, Standing
@@ -91,3 +92,28 @@ def test_a_pid_that_was_reused_or_belongs_to_another_boot_is_not_alive():
     assert not is_alive(ProcessId(mine.pid, mine.start_ticks + 1, mine.boot_id))
     assert not is_alive(ProcessId(mine.pid, mine.start_ticks, "another-boot"))
     assert process_id(2**22 + 1) is None
+
+
+def full_disk(*_args, **_kwargs):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_recovery_gets_the_lease_on_a_full_disk(home, monkeypatch):
+    take(home, now=100.0, trial="T1")
+    monkeypatch.setattr("pitstop.core.durable.write_durably", full_disk)
+    held = take(home, now=500.0, claimant=Claimant.RECOVERY, trial="T1")
+    held.check()
+    held.renew(Phase.ACTIVE)
+    assert read_lease(home) == held.lease
+
+
+def test_new_work_on_a_full_disk_is_refused_with_a_sentence(home, monkeypatch):
+    monkeypatch.setattr("pitstop.core.durable.write_durably", full_disk)
+    with pytest.raises(UsageError, match=r"lease\.json cannot be used: No space left"):
+        take(home)
+
+
+def test_a_lease_that_cannot_be_read_is_not_taken_for_none(home):
+    home.lease.mkdir()
+    with pytest.raises(UsageError, match="cannot be used"):
+        lease_standing(home, 100.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -24,6 +25,30 @@ def write_durably(path: Path, content: bytes, *, mode: int = 0o600) -> None:
         beside.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def is_full(error: OSError) -> bool:
+    """Whether it failed for want of room: the disk's, or what the user may have of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def write_durably_without_room(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """`write_durably`, and on a full disk over the old content in place, which asks the disk for no new block.
+
+    Only for content of one block, and for readers who take a torn file for none: a kill in the middle leaves one.
+    """
+    try:
+        write_durably(path, content, mode=mode)
+    except OSError as error:
+        if not is_full(error) or not path.exists():
+            raise
+        descriptor = os.open(path, os.O_WRONLY)
+        try:
+            _write_all(descriptor, content)
+            os.ftruncate(descriptor, len(content))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def append_durably(path: Path, line: bytes, *, mode: int = 0o600) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from pitstop.core.durable import is_full
 from pitstop.core.errors import UsageError
 
 
@@ -21,19 +23,32 @@ class Home:
         return cls(Path(chosen) if chosen else Path.home() / ".local/state/pitstop")
 
     def prepared(self) -> Home:
-        """Create the folders; UsageError when the place cannot be written."""
+        """Create the folders; UsageError when the place cannot be written.
+
+        A disk that is merely full stops nobody here: what looks, stops or restores has to work then most of all, and
+        whoever needs room says so where it is needed.
+        """
         try:
             for folder in (self.engines, self.trials, self.logs, self.runs, self.evidence):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            probe = self.root / f".writable.{os.getpid()}"
-            probe.write_bytes(b"pitstop")
-            probe.unlink()
+            self._try_to_write()
         except OSError as error:
             raise UsageError(
                 f"the state folder {self.root} cannot be written: {error.strerror or error}.",
                 hint="Set PITSTOP_HOME to a folder that is yours and on a disk with room, then try again.",
             ) from error
         return self
+
+    def _try_to_write(self) -> None:
+        probe = self.root / f".writable.{os.getpid()}"
+        try:
+            probe.write_bytes(b"pitstop")
+        except OSError as error:
+            if not is_full(error):
+                raise
+        finally:
+            with contextlib.suppress(OSError):
+                probe.unlink(missing_ok=True)
 
     @property
     def engines(self) -> Path:

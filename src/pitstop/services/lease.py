@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from pitstop.core.durable import remove_durably, write_durably
-from pitstop.core.errors import Interrupted, LeaseHeld
+from pitstop.core.durable import is_full, remove_durably, write_durably_without_room
+from pitstop.core.errors import Interrupted, LeaseHeld, UsageError
 from pitstop.core.home import Home
 from pitstop.core.process_id import is_alive, own_id
 from pitstop.core.units import format_duration
@@ -35,11 +35,13 @@ class LeaseLost(Interrupted):
 
 
 def read_lease(home: Home) -> Lease | None:
-    """The lease as it stands in the file; a torn or foreign file counts as no lease."""
+    """The lease as it stands in the file; a torn or foreign file counts as no lease. UsageError when it is not ours."""
     try:
         return msgspec.json.decode(home.lease.read_bytes(), type=Lease)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
+    except OSError as error:
+        raise _unusable(home, error) from error
 
 
 def lease_standing(home: Home, now_s: float) -> tuple[Lease | None, Standing]:
@@ -72,7 +74,7 @@ class Held:
             expires = self.clock() + LIFETIME_S
             self.lease = msgspec.structs.replace(self.lease, expires_at_s=expires, phase=phase or self.lease.phase)
             # A full disk must not cost the lease: its holder is alive, which is what everybody else looks at.
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(UsageError):
                 _write(self.home, self.lease)
 
     def release(self) -> None:
@@ -100,6 +102,8 @@ class Held:
             except LeaseLost:
                 on_lost()
                 return
+            except UsageError:  # a disk that does not answer now may do so in the next quarter of a minute
+                continue
 
 
 def acquire(
@@ -146,12 +150,23 @@ def _held(lease: Lease, standing_now: Standing, now_s: float) -> LeaseHeld:
 
 
 def _write(home: Home, lease: Lease) -> None:
-    write_durably(home.lease, msgspec.json.encode(lease))
+    try:
+        write_durably_without_room(home.lease, msgspec.json.encode(lease))
+    except OSError as error:
+        raise _unusable(home, error) from error
+
+
+def _unusable(home: Home, error: OSError) -> UsageError:
+    hint = "Make room there, then try again." if is_full(error) else "Make the state folder yours, then try again."
+    return UsageError(f"the lease {home.lease} cannot be used: {error.strerror or error}.", hint=hint)
 
 
 @contextlib.contextmanager
 def _locked(home: Home) -> Iterator[None]:
-    descriptor = os.open(home.root / "lease.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        descriptor = os.open(home.root / "lease.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _unusable(home, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
