@@ -64,6 +64,8 @@ def test_the_example_of_the_manual_is_read():
         (('"12 GiB"', '"12"'), "'12' is not a size with a unit"),
         (('MTP_K = "2"', 'MTP_K = "off"'), "is equal to production"),
         (("boots = 2", "boots = 0"), "at least one boot"),
+        (('"12 GiB"', '"12 GiB"\nmemory_bandwidth = "273"'), "`host.memory_bandwidth`: '273' is not a bandwidth"),
+        (('"12 GiB"', '"12 GiB"\nmemory_bandwidth = "0 GB/s"'), "nothing is read at 0 bytes a second"),
         (("http://127", "htp://127"), "is not an http(s) URL"),
         (('with = "docker"', 'with = "dcoker"'), "dcoker"),
         (("[host]", "[host"), "is not valid TOML"),

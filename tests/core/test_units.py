@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.core.units import format_duration, format_size, parse_duration, parse_share, parse_size
+from pitstop.core.units import format_duration, format_size, parse_bandwidth, parse_duration, parse_share, parse_size
 
 
 def test_twelve_thousand_mib_twelve_gib_and_twelve_gb_are_three_numbers():
@@ -49,3 +49,13 @@ def test_durations_are_told_in_two_units(seconds, text):
 )
 def test_sizes_are_told_in_the_unit_that_fits(size, text):
     assert format_size(size) == text
+
+
+def test_a_bandwidth_is_read_with_its_unit():
+    assert parse_bandwidth("273 GB/s") == 273e9
+
+
+@pytest.mark.parametrize("text", ["273", "273 GB", "273 GB/min", "fast/s", "", "/s"])
+def test_a_bandwidth_without_its_unit_is_refused(text):
+    with pytest.raises(ValueError, match="unit"):
+        parse_bandwidth(text)

@@ -2,6 +2,7 @@ import pytest
 
 from pitstop.core.errors import UsageError
 from pitstop.rulers.presets import PRESETS, preset_for
+from pitstop.core.config.consistency import RULERS
 from pitstop.rulers.registry import NAMES, ruler_for, rulers_for
 
 
@@ -31,3 +32,7 @@ def test_the_spark_preset_is_the_second_report_s_method():
     settings = preset_for("spark").settings
     assert (settings.runs, settings.max_tokens, settings.temperature) == (3, 512, 0.0)
     assert (settings.thinking, settings.prompt_order, settings.concurrency) == (("on",), "first", (1, 8))
+
+
+def test_a_trial_may_name_every_ruler_that_there_is():
+    assert set(RULERS) == set(NAMES)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.stats.ceiling import ceiling, parse_bandwidth
+from pitstop.stats.ceiling import ceiling
 
 SPARK = 273e9
 
@@ -36,13 +36,3 @@ def test_speculation_only_ever_raises_the_limit(bandwidth: float, active: float,
     assert plain is not None
     assert speculating is not None
     assert speculating.tok_s >= plain.tok_s
-
-
-def test_a_bandwidth_is_read_with_its_unit() -> None:
-    assert parse_bandwidth("273 GB/s") == 273e9
-
-
-@pytest.mark.parametrize("text", ["273", "273 GB", "273 GB/min", "fast/s", "", "/s"])
-def test_a_bandwidth_without_its_unit_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="unit"):
-        parse_bandwidth(text)

@@ -13,8 +13,10 @@ import typer
 from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
+    from pitstop.core.config.host import Host
     from pitstop.core.documents import RunDocument
-    from pitstop.rulers.ruler import Settings
+    from pitstop.rulers.presets import Preset
+    from pitstop.services.assignment import Assignment
     from pitstop.services.site import Site
 
 
@@ -24,6 +26,7 @@ def register(app: typer.Typer) -> None:
 
 @guarded
 def bench(
+    context: typer.Context,
     engine: Annotated[str | None, typer.Argument(metavar="ENGINE", help="Its name in pitstop.toml.")] = None,
     base_url: Annotated[str, typer.Option("--base-url", metavar="URL", help="Any OpenAI-compatible server.")] = "",
     model: Annotated[str, typer.Option("--model", metavar="M", help="The served name, with --base-url.")] = "",
@@ -32,102 +35,151 @@ def bench(
     ] = "",
     api_key_env: Annotated[str, typer.Option("--api-key-env", metavar="VAR", help="The variable with the key.")] = "",
     ruler: Annotated[str, typer.Option("--ruler", metavar="R[,R]", help="What to measure.")] = "decode,prefill",
+    preset: Annotated[
+        str, typer.Option(help="spark or swap: one report's whole method, under whatever else is given.")
+    ] = "",
     runs: Annotated[int, typer.Option(help="Measured requests per case.", min=1)] = 3,
-    max_tokens: Annotated[int, typer.Option(help="Tokens per reply.", min=2)] = 512,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", "--tg", help="Tokens per reply.", min=2)] = 512,
     pp: Annotated[str, typer.Option(help="Prompt sizes of prefill, in tokens.")] = "8000,30000",
-    depths: Annotated[str, typer.Option(help="Prompt sizes of long-input, in tokens.")] = "8000,32000",
+    depths: Annotated[
+        str, typer.Option("--depths", "--depth", help="Prompt sizes of long-input, in tokens.")
+    ] = "8000,32000",
     concurrency: Annotated[str, typer.Option(help="Numbers of streams at once.")] = "1,8,16",
     thinking: Annotated[str, typer.Option(help="on, off, or both.")] = "off,on",
-    case: Annotated[str, typer.Option(metavar="GLOB[,GLOB]", help="Only these cases, as in prose/en/*.")] = "",
-    preset: Annotated[str, typer.Option(help="spark or swap: one report's whole method.")] = "",
+    cases: Annotated[str, typer.Option("--case", metavar="GLOB[,GLOB]", help="Only these, as in prose/en/*.")] = "",
+    prompt_order: Annotated[str, typer.Option(help="rotate: a new prompt each run; first: always the first.")] = (
+        "rotate"
+    ),
+    temperature: Annotated[float, typer.Option(help="Of every request but those of quality.", min=0.0)] = 0.0,
     text: Annotated[Path | None, typer.Option("--text", metavar="FILE", help="Your own natural text.")] = None,
+    budgets: Annotated[str, typer.Option(help="Thinking budgets in tokens; none sends none.")] = (
+        "none,512,768,1024,1536"
+    ),
+    thinking_max_tokens: Annotated[int, typer.Option(help="Tokens per reply of the thinking ruler.", min=2)] = 2048,
+    system_prompt: Annotated[str, typer.Option(help="Whose effect on the language the thinking ruler shows.")] = "",
     beside: Annotated[str, typer.Option("--with", metavar="ENGINE[,…]", help="Engines for mutual-load.")] = "",
     seed: Annotated[int, typer.Option(help="Of nonces and whatever is drawn.")] = 1,
+    request_timeout_s: Annotated[str, typer.Option("--request-timeout", metavar="TIME", help="As in 10 min.")] = (
+        "10 min"
+    ),
+    repeats: Annotated[int, typer.Option(help="Of a ruler that others disturbed.", min=0)] = 2,
     via_gateway: Annotated[
         bool, typer.Option("--via-gateway", help="The whole path is measured, others' load too.")
     ] = False,
+    memory_bandwidth: Annotated[str, typer.Option(metavar="RATE", help="As in 273 GB/s: decode's ceiling.")] = "",
+    active_weights: Annotated[str, typer.Option(metavar="SIZE", help="Weights that one token reads.")] = "",
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Written as the run goes.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out, if there is one.")] = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Measure an engine that is up. Touches nothing."""
-    from pitstop.client.loop import run
-    from pitstop.services.bench import Assignment
+    from dataclasses import replace
+
+    from pitstop.cli.bench_options import settings_of, words
+    from pitstop.cli.bench_out import interrupted_run, tell
+    from pitstop.services.assignment import Assignment
 
     shell = Shell(json_output, config_file)
-    settings = _settings(
-        runs=runs, max_tokens=max_tokens, pp=_sizes("pp", pp), depths=_sizes("depths", depths),
-        concurrency=_sizes("concurrency", concurrency), thinking=tuple(_words(thinking)),
-        cases=tuple(_words(case)), text=text, seed=seed,
-    )  # fmt: skip
-    site = run(_by_url(base_url, model, kind, api_key_env)) if base_url else _by_name(shell, engine)
-    others = [_by_name(shell, name) for name in _words(beside)]
-    rulers, settings = _preset(shell, preset, tuple(_words(ruler)), settings, others)
-    assignment = Assignment(run_id=_run_id(), rulers=rulers, settings=settings, via_gateway=via_gateway)
-    document = _measured(shell, site, others, assignment, out, run)
-    _keep(shell, document)
-    _tell(shell, document, out)
+    interrupted = interrupted_run(shell, out) if resume else None
+    others = [_by_name(shell, name) for name in words(beside)]
+    method = _preset(shell, preset)
+    options = {
+        "runs": runs, "max_tokens": max_tokens, "pp": pp, "depths": depths, "concurrency": concurrency, "seed": seed,
+        "thinking": thinking, "cases": cases, "prompt_order": prompt_order, "temperature": temperature, "text": text,
+        "budgets": budgets, "thinking_max_tokens": thinking_max_tokens, "system_prompt": system_prompt,
+        "request_timeout_s": request_timeout_s,
+    }  # fmt: skip
+    settings = settings_of(options, _given(context), method)
+    rulers = _rulers(shell, ruler, "ruler" in _given(context), method, others)
+    if not base_url or "quality" in rulers:
+        settings = replace(settings, quality=shell.config_or_empty().quality)
+    site = _site(shell, engine, base_url, model, kind, api_key_env, active_weights)
+    assignment = Assignment(
+        run_id=_run_id(),
+        rulers=rulers,
+        settings=settings,
+        via_gateway=via_gateway,
+        repeats=repeats,
+        host=_host(shell, memory_bandwidth, configured=not base_url),
+    )
+    tell(shell, _measured(shell, site, others, assignment, out, interrupted), out)
+
+
+def _given(context: typer.Context) -> set[str]:
+    """The options that were given by hand; the rest may come from a preset."""
+    sources = ((name, context.get_parameter_source(name)) for name in context.params)
+    return {name for name, source in sources if source is not None and source.name != "DEFAULT"}
 
 
 def _measured(
-    shell: Shell, site: Site, others: list[Site], assignment: Any, out: Path | None, run: Callable[..., Any]
+    shell: Shell,
+    site: Site,
+    others: list[Site],
+    assignment: Assignment,
+    out: Path | None,
+    interrupted: RunDocument | None,
 ) -> RunDocument:
+    from pitstop.cli.bench_out import saver
+    from pitstop.client.loop import run
     from pitstop.services.bench import measure
 
+    save = saver(out, resuming=interrupted is not None)
     with shell.progress() as bars:
         bar = bars.add_task("", total=None)
 
         def progress(what: str, done: int, total: int) -> None:
             bars.update(bar, description=what, completed=done, total=total)
 
-        document: RunDocument = run(
-            measure(site, assignment, now=lambda: datetime.now(UTC), progress=progress, save=_saver(out), others=others)
-        )
-    return document
+        return run(
+            measure(
+                site, assignment, now=lambda: datetime.now(UTC), progress=progress, save=save, others=others,
+                interrupted=interrupted,
+            )
+        )  # fmt: skip
 
 
-def _saver(out: Path | None) -> Callable[[RunDocument], None]:
-    from pitstop.core.documents import encode
-    from pitstop.core.durable import write_durably
+def _rulers(shell: Shell, ruler: str, given: bool, method: Preset | None, others: list[Site]) -> tuple[str, ...]:
+    from pitstop.cli.bench_options import words
     from pitstop.core.errors import UsageError
 
-    def save(document: RunDocument) -> None:
-        if out is None:
-            return
-        try:
-            write_durably(out, encode(document), mode=0o644)
-        except OSError as error:
-            raise UsageError(f"{out} cannot be written: {error.strerror}.", hint="Choose another --out.") from error
-
-    return save
+    if method is None or given:
+        if not words(ruler):
+            raise UsageError("--ruler names no ruler.", hint="As in --ruler decode,prefill.")
+        return tuple(words(ruler))
+    if not others and "mutual-load" in method.rulers:
+        shell.note("preset: mutual-load needs a second engine (--with ENGINE), so it is left out")
+    return tuple(name for name in method.rulers if others or name != "mutual-load")
 
 
-def _settings(**chosen: Any) -> Settings:
-    from pitstop.core.errors import UsageError
-    from pitstop.rulers.ruler import Settings
-
-    wrong = [word for word in chosen["thinking"] if word not in ("on", "off")]
-    if wrong:
-        raise UsageError(f"--thinking takes on and off, not {wrong[0]!r}.")
-    return Settings(**chosen)
-
-
-def _preset(
-    shell: Shell, name: str, rulers: tuple[str, ...], settings: Settings, others: list[Site]
-) -> tuple[tuple[str, ...], Settings]:
-    """A report's whole method in place of the options; what it cannot reproduce is said."""
+def _preset(shell: Shell, name: str) -> Preset | None:
+    """A report's whole method; what it cannot reproduce is said."""
     if not name:
-        return rulers, settings
-    from dataclasses import replace
-
+        return None
     from pitstop.rulers.presets import preset_for
 
     preset = preset_for(name)
     shell.note(f"preset {name}: {preset.differs}")
-    if not others and "mutual-load" in preset.rulers:
-        shell.note("preset: mutual-load needs a second engine (--with ENGINE), so it is left out")
-    fitting = tuple(ruler for ruler in preset.rulers if others or ruler != "mutual-load")
-    return fitting, replace(preset.settings, text=settings.text, seed=settings.seed)
+    return preset
+
+
+def _site(
+    shell: Shell, engine: str | None, base_url: str, model: str, kind: str, api_key_env: str, active_weights: str
+) -> Site:
+    from dataclasses import replace
+
+    import msgspec
+
+    from pitstop.client.loop import run
+    from pitstop.core.units import parse_size
+
+    site = run(_by_url(base_url, model, kind, api_key_env)) if base_url else _by_name(shell, engine)
+    if not active_weights:
+        return site
+    told = msgspec.structs.replace(
+        site.config.footprint, active_weights=_read("--active-weights", parse_size, active_weights)
+    )
+    return replace(site, config=msgspec.structs.replace(site.config, footprint=told))
 
 
 def _by_name(shell: Shell, name: str | None) -> Site:
@@ -147,50 +199,27 @@ async def _by_url(base_url: str, model: str, kind: str, api_key_env: str) -> Sit
     return await site_by_url(base_url, model, kind, api_key_env, os.environ)
 
 
-def _keep(shell: Shell, document: RunDocument) -> None:
-    """Into the ledger; a ledger that does not take it costs a warning, not the measurement."""
-    from pitstop.cli.trial_stage import ledger_of
-    from pitstop.core.errors import PitstopError
+def _host(shell: Shell, memory_bandwidth: str, *, configured: bool) -> Host:
+    """The configured box, or the one that the options tell of: a server given by its URL may stand on another."""
+    from pitstop.core.config.host import Host
+    from pitstop.core.units import parse_bandwidth
+
+    if memory_bandwidth:
+        _read("--memory-bandwidth", parse_bandwidth, memory_bandwidth)
+        return Host(memory_bandwidth=memory_bandwidth)
+    return shell.config().host if configured else Host()
+
+
+def _read(option: str, reader: Callable[[str], Any], text: str) -> Any:
+    from pitstop.core.errors import UsageError
 
     try:
-        with ledger_of(shell) as ledger:
-            ledger.record_run(document)
-    except PitstopError as error:
-        shell.note(f"warning: the ledger did not take this run: {error.message}")
-
-
-def _tell(shell: Shell, document: RunDocument, out: Path | None) -> None:
-    from pitstop.cli.tables import drawn
-    from pitstop.core.documents import Status
-    from pitstop.core.errors import ExitCode
-    from pitstop.report.run_tables import figure_tables
-
-    shell.document(document)
-    shell.say(*(drawn(table, terminal=shell.on_terminal) for table in figure_tables(document)))
-    for notice in document.warnings:
-        shell.note(f"warning: {notice.text}")
-    shell.say(f"Run {document.id}{f', {out}' if out else ''}. All of it: pitstop report {document.id} --html FILE")
-    fine = document.figures and all(figure.status is Status.OK for figure in document.figures)
-    shell.finish(ExitCode.DONE if fine else ExitCode.INCONCLUSIVE)
+        return reader(text)
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}.") from error
 
 
 def _run_id() -> str:
     import secrets
 
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _sizes(option: str, text: str) -> tuple[int, ...]:
-    from pitstop.core.errors import UsageError
-
-    try:
-        sizes = tuple(int(word) for word in _words(text))
-    except ValueError as error:
-        raise UsageError(f"--{option} takes whole numbers with commas between, not {text!r}.") from error
-    if not sizes or min(sizes) < 1:
-        raise UsageError(f"--{option} takes numbers above zero, not {text!r}.")
-    return sizes

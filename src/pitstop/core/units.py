@@ -44,6 +44,14 @@ def parse_share(text: str) -> Share:
     return Share(_quantity(text, {"%": 0.01}, "a share", "3 %"))
 
 
+def parse_bandwidth(text: str) -> float:
+    """Read `273 GB/s` as bytes a second; ValueError says what is wrong. Makers count in GB, not in GiB."""
+    size, slash, per = text.rpartition("/")
+    if not slash or per.strip() != "s":
+        raise ValueError(f"{text!r} is not a bandwidth with its unit, like '273 GB/s'")
+    return float(parse_size(size))
+
+
 def format_size(size_bytes: float) -> str:
     """Bytes in MiB below 10 GiB and in GiB from there on, as `free` users read them; in KiB below one MiB."""
     if abs(size_bytes) < 2**20:

@@ -153,6 +153,9 @@ def _notes(figure: Figure) -> Iterator[str]:
     if figure.interval is not None:
         low, high = (quantity(bound, figure.unit) for bound in figure.interval)
         yield f"{name}: between {low} and {high}, given how tokens and times were counted"
+    share, limit_from = figure.detail.get("share_of_limit"), figure.detail.get("limit_from")
+    if isinstance(share, float) and figure.metric == "decode_tok_s":
+        yield f"{name}: {share:.0%} of what the memory can do, {limit_from}"
 
 
 def _sources(figures: Iterable[Figure]) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pitstop.core.documents import Notice
+from pitstop.rulers.acceptance import acceptance_over
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.batch import METRICS, Batch, Batches
 from pitstop.rulers.figures import Measured
 from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.learnt import ThinkingState
+from pitstop.rulers.limit import held_against
 from pitstop.rulers.prompts import all_prompts, prompts_hash
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.saturation import over_saturated
@@ -62,11 +64,13 @@ async def _level(asker: Asker, streams: int, state: ThinkingState, levels_done: 
         asker.bench.progress(f"concurrency {case}", levels_done * settings.runs + run, levels * settings.runs)
         runs.append(Batch(await asker.ask_at_once(case, wishes(streams, settings.max_tokens, state))))
     batches = Batches(streams, runs)
-    records = [reply.record for reply in batches.replies]
-    doubts = doubts_of_counters(records, await asker.counted_since(before, batches.replies))
+    delta = await asker.counted_since(before, batches.replies)
+    doubts = doubts_of_counters([reply.record for reply in batches.replies], delta)
     detail = {"streams": streams, "thinking": state.name, "prompts_hash": prompts_hash()}
     measured = Measured(asker.ruler, case, counted_by(batches.replies), doubts, detail)
-    asker.result.figures.extend(batches.figures(measured))
+    accepted, _ = acceptance_over(batches.replies, delta)
+    figures = held_against(asker.bench.reads, batches.figures(measured), batches.replies, accepted)
+    asker.result.figures.extend(figures)
     asker.tell_failures(case, batches.replies)
     return batches
 

@@ -12,10 +12,12 @@ from fnmatch import fnmatchcase
 
 from pitstop.client.chat import Reply
 from pitstop.core.documents import Figure
+from pitstop.rulers.acceptance import acceptance_over
 from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.figures import Measured
 from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.learnt import ThinkingState
+from pitstop.rulers.limit import held_against
 from pitstop.rulers.prompts import Kind, Language, Prompt, prompts_hash, select
 from pitstop.rulers.ruler import Bench, RulerResult, Settings
 from pitstop.rulers.single_stream import SingleStream
@@ -93,8 +95,8 @@ async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, 
         asker.bench.progress(f"decode {case.name}", done, cases_in_all * settings.runs)
         text = case.prompt(run, settings).text
         replies.append(await asker.ask(case.name, Wish(text, settings.max_tokens, case.thinking.extra)))
-    records = [reply.record for reply in replies]
-    counter_doubts = doubts_of_counters(records, await asker.counted_since(before, replies))
+    delta = await asker.counted_since(before, replies)
+    counter_doubts = doubts_of_counters([reply.record for reply in replies], delta)
     doubts = (*counter_doubts, *_thinking_doubts(case, replies))
     detail = {
         "prompts": [case.prompt(run, settings).id for run in range(settings.runs)],
@@ -103,7 +105,8 @@ async def _measure(asker: Asker, case: Case, switch_kind: str, cases_done: int, 
         "thinking_switch": switch_kind,
     }
     measured = Measured(asker.ruler, case.name, counted_by(replies), doubts, detail)
-    asker.result.figures.extend(SingleStream(measured, replies).figures())
+    figures, (accepted, _) = SingleStream(measured, replies).figures(), acceptance_over(replies, delta)
+    asker.result.figures.extend(held_against(asker.bench.reads, figures, replies, accepted))
     asker.tell_failures(case.name, replies)
 
 

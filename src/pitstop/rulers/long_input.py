@@ -25,6 +25,7 @@ from pitstop.rulers.figures import Measured
 from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.language import language_of
 from pitstop.rulers.learnt import ThinkingState
+from pitstop.rulers.limit import held_against
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.single_stream import SingleStream
 from pitstop.rulers.text import NaturalText, load_text
@@ -128,6 +129,7 @@ def _figures(
     if good:
         figures = [_as_cold_as(figure, worst(good)) for figure in figures]
     found, source = acceptance_over(replies, delta)
+    figures = held_against(asker.bench.reads, figures, replies, found)
     return [*figures, *(acceptance_figures(measured, found, source) if found.known else [])]
 
 

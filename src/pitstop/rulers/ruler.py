@@ -12,6 +12,7 @@ from pitstop.core.config.quality import Quality
 from pitstop.core.documents import Figure, Notice, RequestRecord, TaskRecord
 from pitstop.engines.adapter import Adapter, Capabilities
 from pitstop.rulers.learnt import Learnt
+from pitstop.rulers.limit import Reads
 from pitstop.rulers.nonce import Nonces
 
 Progress = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
@@ -61,6 +62,7 @@ class Bench:
     progress: Progress = no_progress
     thinking_switch: str = ""  # chat_template | reasoning_effort | none; asked when empty
     supports: tuple[str, ...] = ()
+    reads: Reads | None = None  # what a token reads of the memory; None where that is not known
     nonces: Nonces = field(default_factory=Nonces)  # one per run, from its seed and id, shared by all of its rulers
     learnt: Learnt = field(default_factory=Learnt)  # one per run, too
     answered: tuple[TaskRecord, ...] = ()  # by an interrupted run that goes on here

@@ -11,6 +11,7 @@ from pitstop.rulers.asking import Asker, Wish, counted_by
 from pitstop.rulers.figures import Measured
 from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.learnt import ThinkingState
+from pitstop.rulers.limit import held_against
 from pitstop.rulers.prompts import select
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.single_stream import SingleStream
@@ -54,7 +55,8 @@ async def _measure(asker: Asker, case: str, state: ThinkingState, cases_done: in
     delta = await asker.counted_since(before, replies)
     doubts = doubts_of_counters([reply.record for reply in replies], delta)
     measured = Measured(asker.ruler, case, counted_by(replies), doubts, {"thinking": state.name})
-    asker.result.figures.extend(acceptance_figures(measured, *acceptance_over(replies, delta)))
-    stream = SingleStream(measured, replies).figures()
+    accepted, counted = acceptance_over(replies, delta)
+    asker.result.figures.extend(acceptance_figures(measured, accepted, counted))
+    stream = held_against(asker.bench.reads, SingleStream(measured, replies).figures(), replies, accepted)
     asker.result.figures.extend(figure for figure in stream if figure.metric in _METRICS)
     asker.tell_failures(case, replies)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -14,31 +15,24 @@ from pitstop.decisions.identity import mismatch
 from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.nonce import Nonces
 from pitstop.rulers.registry import rulers_for
-from pitstop.rulers.ruler import Bench, Progress, Ruler, RulerResult, Settings, no_progress
+from pitstop.rulers.ruler import Bench, Progress, Ruler, RulerResult, no_progress
+from pitstop.services.assignment import Assignment
+from pitstop.services.physical_limit import reads_of
 from pitstop.services.readiness import refuse_unless_ready
+from pitstop.services.run_document import missing_rulers, opened
 from pitstop.services.site import Site
 from pitstop.services.surroundings import Look, Surroundings, between, look, traffic_of
 
 Save = Callable[[RunDocument], None]
 Elsewhere = dict[str, list[RequestRecord]]  # by base URL
 FOREIGN = "foreign-requests"  # the label of a ruler's run that others disturbed
+LOOK_AGAIN_S = (0.1, 0.5)  # engines publish what they counted some time after the reply, vLLM after its next step
+# Others' requests change no answer, and no ruler of hours is repeated for them.
+_TIMES_NOTHING = frozenset({"quality"})
 
 
 def unsaved(_document: RunDocument) -> None:
     """Keep nothing between rulers."""
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """What is to be measured. `ordered` is the fingerprint that must answer; None for a server launched by others."""
-
-    run_id: str
-    rulers: Sequence[str]
-    settings: Settings = field(default_factory=Settings)
-    ordered: str | None = None
-    via_gateway: bool = False  # then others' requests are part of what is measured
-    repeats: int = 2  # of a ruler that others disturbed, before it is reported as it is
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 async def measure(
@@ -49,28 +43,42 @@ async def measure(
     progress: Progress = no_progress,
     save: Save = unsaved,
     others: Sequence[Site] = (),
+    interrupted: RunDocument | None = None,
 ) -> RunDocument:
     """Measure `site` by every ruler in turn; `save` is called after each, so that a crash costs only the last one.
 
-    The engine's identity is read before and after each ruler. Changed, or not the one ordered: invalid, and why.
+    The engine's identity is read before and after each ruler. Changed, or not the one ordered: invalid, and why. An
+    `interrupted` run goes on with the rulers that it lacks; UsageError names what is not as it was.
     """
-    rulers = rulers_for(assignment.rulers)
+    rulers_for(assignment.rulers)  # a misspelt one is refused before anything is asked
     await refuse_unless_ready(site)
     capabilities = await site.adapter.capabilities(site.endpoint)
-    bench = _bench(site, assignment, capabilities, progress, others)
-    document = await _opened(site, assignment, capabilities, now())
-    sites = (site, *others)
+    document = await opened(site, assignment, capabilities, now(), interrupted)
+    save(document)
+    reads, notices = await reads_of(site, assignment.host)
+    document.warnings += [notice for notice in notices if notice not in document.warnings]
+    bench = _bench(site, assignment, capabilities, progress, others, _nonces(assignment, document))
+    bench = replace(bench, reads=reads, answered=tuple(document.tasks), keep=_keeper(document, save))
+    await _by_every_ruler(site, bench, document, assignment, save, others)
+    return document
+
+
+async def _by_every_ruler(
+    site: Site, bench: Bench, document: RunDocument, assignment: Assignment, save: Save, others: Sequence[Site]
+) -> None:
+    sites, earlier, already = (site, *others), document.conditions, len(document.requests)
     first = await look(sites)
     elsewhere: Elsewhere = {}
-    for ruler in rulers:
+    for ruler in rulers_for(missing_rulers(document, assignment.rulers)):
         result = await _undisturbed(site, bench, ruler, assignment, sites)
         document.figures += result.figures
         document.requests += result.requests
         document.warnings += result.warnings
+        document.tasks = result.tasks or document.tasks
         _merge(elsewhere, result.elsewhere)
-        document.conditions = (await _since(first, site, sites, document.requests, elsewhere)).record()
+        since = await _since(first, site, sites, document.requests[already:], elsewhere)
+        document.conditions = since.record(earlier)
         save(document)
-    return document
 
 
 async def _undisturbed(
@@ -78,17 +86,19 @@ async def _undisturbed(
 ) -> RulerResult:
     """Measure until nobody else used the box meanwhile, or the repeats are used up; then the figures are labelled."""
     kept = RulerResult()
+    alone = not assignment.via_gateway and ruler.name not in _TIMES_NOTHING
     for left in range(assignment.repeats, -1, -1):
         result, notices = await _once(site, bench, ruler, assignment.ordered, sites)
         kept.requests += result.requests
         _merge(kept.elsewhere, result.elsewhere)
-        disturbed = [notice for notice in notices if notice.code == FOREIGN] if not assignment.via_gateway else []
+        disturbed = [notice for notice in notices if notice.code == FOREIGN] if alone else []
         if disturbed and left:
             kept.warnings.append(Notice(code=FOREIGN, text=f"{ruler.name} is repeated: {disturbed[0].text}"))
             continue
         doubt = f"measured beside others: {disturbed[0].text}" if disturbed else ""
         kept.figures = [_doubted(figure, doubt) for figure in result.figures] if doubt else result.figures
         kept.warnings += [*result.warnings, *notices]
+        kept.tasks = result.tasks
         break
     return kept
 
@@ -110,9 +120,19 @@ async def _once(
 async def _since(
     first: Look, site: Site, sites: Sequence[Site], requests: Sequence[RequestRecord], elsewhere: Elsewhere
 ) -> Surroundings:
-    """What others did; what a ruler itself sent to another engine (mutual-load) is no foreign traffic there."""
+    """What others did; what a ruler itself sent to another engine (mutual-load) is no foreign traffic there.
+
+    Foreign traffic is looked at again before it is believed: it stays, where counters that lag catch up.
+    """
     ours = {one.name: traffic_of(elsewhere[url]) for one in sites if (url := one.endpoint.base_url) in elsewhere}
-    return between(first, await look(sites), {**ours, site.name: traffic_of(requests)})
+    ours[site.name] = traffic_of(requests)
+    around = between(first, await look(sites), ours)
+    for pause_s in LOOK_AGAIN_S:
+        if all(notice.code != FOREIGN for notice in around.notices()):
+            break
+        await asyncio.sleep(pause_s)
+        around = between(first, await look(sites), ours)
+    return around
 
 
 def _merge(kept: Elsewhere, more: Elsewhere) -> None:
@@ -121,7 +141,12 @@ def _merge(kept: Elsewhere, more: Elsewhere) -> None:
 
 
 def _bench(
-    site: Site, assignment: Assignment, capabilities: Capabilities, progress: Progress, others: Sequence[Site]
+    site: Site,
+    assignment: Assignment,
+    capabilities: Capabilities,
+    progress: Progress,
+    others: Sequence[Site],
+    nonces: Nonces,
 ) -> Bench:
     bench = Bench(
         endpoint=site.endpoint,
@@ -131,22 +156,24 @@ def _bench(
         progress=progress,
         thinking_switch=site.config.thinking,
         supports=site.config.supports,
-        nonces=Nonces(assignment.settings.seed, assignment.run_id),
+        nonces=nonces,
     )
-    beside = tuple(_bench(other, assignment, Capabilities(), no_progress, ()) for other in others)
+    beside = tuple(_bench(other, assignment, Capabilities(), no_progress, (), nonces) for other in others)
     return replace(bench, others=beside)
 
 
-async def _opened(site: Site, assignment: Assignment, capabilities: Capabilities, now: datetime) -> RunDocument:
-    settings = msgspec.to_builtins(assignment.settings, enc_hook=str)
-    asked = {"rulers": list(assignment.rulers), "via_gateway": assignment.via_gateway}
-    return RunDocument(
-        id=assignment.run_id,
-        started_at=now.isoformat(timespec="milliseconds"),
-        engine=await site.identity(),
-        settings={**asked, **settings, **assignment.extra},
-        host={"capabilities": msgspec.to_builtins(capabilities)},
-    )
+def _nonces(assignment: Assignment, document: RunDocument) -> Nonces:
+    """Those of a continued run are others than those that it sent before it was interrupted."""
+    continued = len(document.settings.get("resumed_at", ()))
+    return Nonces(assignment.settings.seed, f"{document.id}+{continued}" if continued else document.id)
+
+
+def _keeper(document: RunDocument, save: Save) -> Callable[[Any], None]:
+    def keep(task: Any) -> None:
+        document.tasks.append(task)
+        save(document)
+
+    return keep
 
 
 def _invalidated(figure: Figure, reason: str) -> Figure:

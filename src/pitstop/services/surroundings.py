@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,14 +42,18 @@ class Surroundings:
         """Why the figures are not those of a clean box; empty when nothing is known against them."""
         return contaminations(self.before.conditions, self.after.conditions, self.foreign)
 
-    def record(self) -> dict[str, Any]:
-        """The `conditions` of a run document."""
+    def record(self, earlier: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The `conditions` of a run document; `earlier` are those of the part before it was interrupted."""
+        foreign, before = self._foreign_requests(), (earlier or {}).get("foreign_requests", 0)
+        if earlier:
+            foreign = None if foreign is None or before is None else foreign + before
         return {
             "before": msgspec.to_builtins(self.before.conditions),
             "after": msgspec.to_builtins(self.after.conditions),
             "changes": msgspec.to_builtins(changes(self.before.conditions, self.after.conditions)),
-            "foreign_requests": self._foreign_requests(),
+            "foreign_requests": foreign,
             "foreign": {name: msgspec.to_builtins(traffic) for name, traffic in self.foreign.items()},
+            **({"before_resume": dict(earlier)} if earlier else {}),
         }
 
     def _foreign_requests(self) -> int | None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from pitstop.core.units import parse_size
-
 # Makers' peak figures are met to about 95 % at best, clocks are read to a few per cent: above this share it is an error
 # of measurement or of the bytes that were told, not a fast engine.
 PLAUSIBLE_SHARE = 1.0
@@ -34,14 +32,6 @@ class Ceiling:
             return ""
         limit = f"{self.tok_s:.1f} tok/s: {self.inputs}"
         return f"{measured_tok_s:.1f} tok/s is {share:.0%} of what the memory can do ({limit})"
-
-
-def parse_bandwidth(text: str) -> float:
-    """Read `273 GB/s` as bytes a second; ValueError says what is wrong. Makers count in GB, not in GiB."""
-    size, slash, per = text.rpartition("/")
-    if not slash or per.strip() != "s":
-        raise ValueError(f"{text!r} is not a bandwidth with its unit, like '273 GB/s'")
-    return float(parse_size(size))
 
 
 def ceiling(bandwidth_bytes_s: float, active_bytes: float, mean_accepted_length: float | None = None) -> Ceiling | None:

@@ -6,22 +6,27 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from pitstop.core.config.engine import OFF, DockerLaunch, Engine
+from pitstop.core.config.host import Host
 from pitstop.core.config.nearest import nearest
+from pitstop.core.config.patch import patch_contradictions
 from pitstop.core.config.routes import gateway_contradictions
 from pitstop.core.config.schema import Config
 from pitstop.core.config.trial import Trial
+from pitstop.core.units import parse_bandwidth
 
-RULERS = ("decode", "prefill", "concurrency", "long-input", "mutual-load", "thinking", "quality")
+RULERS = ("decode", "prefill", "concurrency", "long-input", "thinking", "speculation", "mutual-load", "quality")
 BUILT_IN_KNOB = "IMAGE"  # every docker engine has it
 
 
 def contradictions(config: Config) -> Iterator[str]:
     """Yield a sentence for everything in `config` that cannot work, with its key."""
+    yield from _host(config.host)
     for name, engine in config.engine.items():
         yield from _engine(name, engine)
     for name, trial in config.trial.items():
         yield from _trial(name, trial, config)
     yield from gateway_contradictions(config)
+    yield from patch_contradictions(config.patch, config.engine)
     yield from _watch(config)
 
 
@@ -43,6 +48,16 @@ def knobs_of(engine: Engine) -> dict[str, str]:
     if isinstance(engine.launch, DockerLaunch) and knobs.get(BUILT_IN_KNOB, OFF) == OFF:
         knobs[BUILT_IN_KNOB] = engine.launch.image
     return knobs
+
+
+def _host(host: Host) -> Iterator[str]:
+    try:
+        bandwidth = parse_bandwidth(host.memory_bandwidth) if host.memory_bandwidth else 1.0
+    except ValueError as error:
+        yield f"`host.memory_bandwidth`: {error}"
+        return
+    if not bandwidth:
+        yield "`host.memory_bandwidth`: nothing is read at 0 bytes a second; leave it out when it is not known"
 
 
 def _engine(name: str, engine: Engine) -> Iterator[str]:

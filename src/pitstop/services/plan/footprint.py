@@ -23,7 +23,7 @@ def footprint(
 ) -> Footprint:
     """What `name` takes of a device (or a shared memory) of `device_bytes`. UsageError for a fraction that is none."""
     said = read_arguments(engine.kind, _command(engine, spec))
-    gathering = _Gathering(name, engine, said, facts, _folder(engine, said.model_path))
+    gathering = _Gathering(name, engine, said, facts, model_path(engine, spec))
     gathering.weights()
     gathering.cache()
     gathering.budget(device_bytes)
@@ -31,6 +31,16 @@ def footprint(
     if spec is not None and (boots := boots_of(home, name, spec.fingerprint)):
         gathering.learnt(*summary(boots), len(boots))
     return gathering.footprint()
+
+
+def model_path(engine: Engine, spec: LaunchSpec | None) -> Path | None:
+    """Where the model lies on this machine: as told, or as the command names it; None when it does not."""
+    path = engine.footprint.checkpoint or read_arguments(engine.kind, _command(engine, spec)).model_path
+    if not path:
+        return None
+    run = engine.launch.run if isinstance(engine.launch, DockerLaunch) and not engine.footprint.checkpoint else ()
+    found = Path(on_the_host(path, run))
+    return found if found.exists() else None
 
 
 class _Gathering:
@@ -154,15 +164,6 @@ def _command(engine: Engine, spec: LaunchSpec | None) -> tuple[str, ...]:
         at = int(spec.options.get("image_at", "0"))
         return spec.argv[at + 1 :]
     return spec.argv
-
-
-def _folder(engine: Engine, path: str) -> Path | None:
-    """Where the model lies on this machine; None when it does not."""
-    if not path:
-        return None
-    run = engine.launch.run if isinstance(engine.launch, DockerLaunch) else ()
-    found = Path(on_the_host(path, run))
-    return found if found.exists() else None
 
 
 def _json(path: Path) -> Mapping[str, Any]:
