@@ -1,8 +1,8 @@
 import pytest
 
+from pitstop.core.config.consistency import RULERS
 from pitstop.core.errors import UsageError
 from pitstop.rulers.presets import PRESETS, preset_for
-from pitstop.core.config.consistency import RULERS
 from pitstop.rulers.registry import NAMES, ruler_for, rulers_for
 
 
