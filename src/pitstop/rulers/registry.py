@@ -11,11 +11,21 @@ from pitstop.rulers.decode import Decode
 from pitstop.rulers.long_input import LongInput
 from pitstop.rulers.mutual_load import MutualLoad
 from pitstop.rulers.prefill import Prefill
+from pitstop.rulers.quality.ruler import Quality
 from pitstop.rulers.ruler import Ruler
 from pitstop.rulers.speculation import Speculation
 from pitstop.rulers.thinking import Thinking
 
-_ALL: tuple[Ruler, ...] = (Decode(), Prefill(), Concurrency(), LongInput(), Thinking(), Speculation(), MutualLoad())
+_ALL: tuple[Ruler, ...] = (
+    Decode(),
+    Prefill(),
+    Concurrency(),
+    LongInput(),
+    Thinking(),
+    Speculation(),
+    MutualLoad(),
+    Quality(),
+)
 _RULERS = {ruler.name: ruler for ruler in _ALL}
 NAMES = tuple(_RULERS)
 

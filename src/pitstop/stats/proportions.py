@@ -27,10 +27,13 @@ class TaskPair:
         return self.variant / self.variant_runs - self.production / self.production_runs
 
 
-def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Wilson's score interval for a share (J. Am. Stat. Assoc. 22, 1927); None when nothing was tried."""
+def wilson(successes: float, n: int, *, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Wilson's score interval for a share (J. Am. Stat. Assoc. 22, 1927); None when nothing was tried.
+
+    `successes` may be a mean over repeats, as 25.5 of 28 tasks.
+    """
     if not 0 <= successes <= n:
-        raise ValueError(f"{successes} successes of {n} cannot be")
+        raise ValueError(f"{successes:g} successes of {n} cannot be")
     if n == 0:
         return None
     z = normal_quantile((1 + confidence) / 2)

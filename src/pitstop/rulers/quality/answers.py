@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_THOUGHT_END = "</think>"
+_THOUGHT_BEGIN, _THOUGHT_END = "<think>", "</think>"
 _MARK = re.compile(
     r"(?:\b(?:final\s+answer|answer|antwort|endergebnis|ergebnis|result|lösung|solution|endantwort)\b"
     r"[ \t*_]*(?:\([^)\n]{0,30}\)[ \t]*)?(?::|=|\bis\b|\bist\b|\blautet\b|\bbeträgt\b)[ \t*_]*:?)",
@@ -29,8 +29,8 @@ _VULGAR = {
 
 
 def said(answer: str) -> str:
-    """The answer without a thought that no parser split off."""
-    return answer.rpartition(_THOUGHT_END)[2].strip()
+    """The answer without a thought that no parser split off; one that was never closed swallows the rest."""
+    return answer.rpartition(_THOUGHT_END)[2].partition(_THOUGHT_BEGIN)[0].strip()
 
 
 def put_forward(answer: str) -> str:

@@ -1,0 +1,136 @@
+"""Tasks of one's own: a folder of TOML files, one task each. The schema is in docs/quality-tasks.md."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from pitstop.core.errors import UsageError
+from pitstop.rulers.quality.keys import Call, CodeKey, Expected, Key, NumberKey, ToolKey, WordKey
+from pitstop.rulers.quality.task import Instance, Kind, Language, Level
+from pitstop.rulers.quality.units import unit_named
+
+_HINT = "docs/quality-tasks.md describes the files."
+
+
+class _Answer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    number: str | int | float | None = None
+    unit: str = ""
+    words: list[str] = []
+    options: dict[str, list[str]] | list[str] = []
+    any_order: bool = False
+
+
+class _Test(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    args: list[Any]
+    value: Any = None
+    raises: str = ""
+
+
+class _Code(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    function: str
+    tests: list[_Test]
+
+
+class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    arguments: dict[str, Any] = {}
+    optional: dict[str, Any] = {}
+    result: str = '{"ok": true}'
+
+
+class _Tool(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    description: str
+    parameters: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object", "properties": {}})
+
+
+class _Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    offered: list[_Tool]
+    calls: list[_Call] = []
+
+
+class OwnTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file: `prompt`, and `answer`, `code` or `tools` (with an `answer` after the calls, if one is wanted)."""
+
+    prompt: str
+    language: Language = "en"
+    level: Literal["easy", "medium", "hard"] = "medium"
+    answer: _Answer | None = None
+    code: _Code | None = None
+    tools: _Tools | None = None
+
+
+def read_folder(folder: Path) -> list[Instance]:
+    """Every `*.toml` of the folder, by name; UsageError names the file and what is wrong with it."""
+    try:
+        files = sorted(folder.glob("*.toml"))
+        tasks = [parse(file.read_text("utf-8"), file.stem, str(file)) for file in files]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the tasks in {folder} cannot be read: {error}.", hint=_HINT) from error
+    if not tasks:
+        raise UsageError(f"{folder} holds no task: there is no file that ends in .toml.", hint=_HINT)
+    return tasks
+
+
+def parse(text: str, name: str, where: str) -> Instance:
+    """One task; UsageError in a sentence."""
+    try:
+        task = msgspec.convert(tomllib.loads(text), OwnTask)
+        kind, key = _key(task)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"{where}: {str(error).rstrip('.')}.", hint=_HINT) from error
+    return Instance(f"{kind}/{task.language}/{name}", kind, Level(task.level), task.language, task.prompt.strip(), key)
+
+
+def _key(task: OwnTask) -> tuple[Kind, Key]:
+    if task.code is not None and task.answer is None and task.tools is None:
+        return Kind.CODE, _code(task.code)
+    if task.tools is not None and task.code is None:
+        return Kind.TOOLS, _tools(task.tools, task.answer)
+    if task.answer is not None and task.code is None:
+        return Kind.MATH, _answer(task.answer)
+    raise ValueError("a task has [answer], [code], or [tools] with or without [answer]")
+
+
+def _answer(answer: _Answer) -> NumberKey | WordKey:
+    if (answer.number is None) == (not answer.words):
+        raise ValueError("[answer] has `number` or `words`")
+    if answer.number is not None:
+        if answer.unit and unit_named(answer.unit) is None:
+            raise ValueError(f"the unit {answer.unit!r} is not known")
+        return NumberKey(Fraction(str(answer.number).replace(" ", "")), answer.unit)
+    options = answer.options if isinstance(answer.options, dict) else {word: [] for word in answer.options}
+    spellings = {word: tuple(forms) for word, forms in options.items()}
+    missing = [word for word in answer.words if word not in spellings]
+    if missing:
+        raise ValueError(f"`words` names {missing[0]!r}, which is none of the `options`")
+    return WordKey(tuple(answer.words), spellings, ordered=not answer.any_order)
+
+
+def _code(code: _Code) -> CodeKey:
+    if not code.function.isidentifier():
+        raise ValueError(f"{code.function!r} is no name of a function")
+    if not code.tests:
+        raise ValueError("[code] has no tests")
+    expected = tuple(Expected(test.value, test.raises) for test in code.tests)
+    return CodeKey(code.function, tuple(tuple(test.args) for test in code.tests), expected)
+
+
+def _tools(tools: _Tools, answer: _Answer | None) -> ToolKey:
+    unknown = [call.name for call in tools.calls if call.name not in {tool.name for tool in tools.offered}]
+    if unknown:
+        raise ValueError(f"the call of {unknown[0]!r} is of no tool that is offered")
+    calls = tuple(Call(call.name, call.arguments, call.optional, call.result) for call in tools.calls)
+    return ToolKey(calls, tuple(_offered(tools.offered)), _answer(answer) if answer else None)
+
+
+def _offered(tools: list[_Tool]) -> Iterator[dict[str, Any]]:
+    for tool in tools:
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        yield {"type": "function", "function": function}
