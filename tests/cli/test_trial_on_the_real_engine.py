@@ -118,3 +118,12 @@ def test_a_port_that_somebody_else_holds_is_found_before_anything_is_touched(box
         refused = box.run("up")
         assert refused.returncode == 2
         assert str(os.getpid()) in refused.stderr
+
+
+def test_a_trial_whose_reader_goes_away_ends_as_any_other(box):
+    before = production(box)
+    trial = box.begin("trial", "run", "quick")
+    wait_for_line(trial, "waiting until production is idle")
+    trial.stdout.close()  # as in `pitstop trial run quick 2>&1 | head -1`
+    assert trial.wait(120) == 4
+    assert production(box) == before

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import Annotated
 
 import typer
 
 from pitstop import __version__
+from pitstop.cli.shell import print_error
+from pitstop.cli.streams import steady_streams
 
 # In the order of the manual. Each module has `register(app)`.
 _ROOMS = (
@@ -29,6 +30,10 @@ _ROOMS = (
 
 # EX_SOFTWARE of sysexits.h: a fault of pitstop's own, which no documented exit code may stand for.
 _FAULT = 70
+
+_UNWRITTEN = (
+    2  # ExitCode.USAGE, whose module is not worth its import here: where the output goes is the person's choice
+)
 
 app = typer.Typer(
     name="pitstop",
@@ -62,14 +67,24 @@ for _room in _ROOMS:
 
 def main() -> None:
     """Run the command line; a reader that went away is no error, a fault of our own says so."""
+    out, _err = steady_streams()
+    code = _code()
+    sys.stdout.flush()
+    if out.lost:
+        print_error(f"the output could not be written: {out.lost}.", "Make room there, or send it elsewhere.")
+        code = code or _UNWRITTEN
+    sys.exit(code)
+
+
+def _code() -> int:
     try:
         app()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 0
     except Exception:  # noqa: BLE001 - the last stop: whatever arrives here is our own fault
-        sys.stderr.write("pitstop: this is a defect in pitstop itself; please report the lines below.\n")
         import traceback
 
+        sys.stderr.write("pitstop: this is a defect in pitstop itself; please report the lines below.\n")
         traceback.print_exc()
-        sys.exit(_FAULT)
+        return _FAULT
+    return 0
