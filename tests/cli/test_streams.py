@@ -2,10 +2,13 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from pitstop.cli.streams import Steady
+
+FULL = Path("/dev/full")
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def pitstop(tmp_path):
 
 @pytest.mark.parametrize("argv", [("config", "schema"), ("trial", "status"), ("trial", "status", "--json")])
 def test_output_that_a_full_disk_swallowed_is_told(pitstop, argv):
-    with open("/dev/full", "wb") as full:
+    with FULL.open("wb") as full:
         done = pitstop(*argv, stdout=full)
     assert done.returncode == 2
     assert b"could not be written: No space left" in done.stderr
@@ -50,7 +53,7 @@ def test_letters_that_the_locale_lacks_are_shown_as_codes(pitstop):
 
 
 def test_after_the_first_failure_everything_is_dropped_and_the_first_reason_kept():
-    with open("/dev/full", "wb") as full:
+    with FULL.open("wb") as full:
         steady = Steady(full.fileno())
         assert (steady.write(b"one"), steady.write(b"more")) == (3, 4)
     assert "No space left" in steady.lost

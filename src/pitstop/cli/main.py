@@ -31,9 +31,8 @@ _ROOMS = (
 # EX_SOFTWARE of sysexits.h: a fault of pitstop's own, which no documented exit code may stand for.
 _FAULT = 70
 
-_UNWRITTEN = (
-    2  # ExitCode.USAGE, whose module is not worth its import here: where the output goes is the person's choice
-)
+# ExitCode.USAGE, whose module is not worth its import here: where the output goes is the person's choice.
+_UNWRITTEN = 2
 
 app = typer.Typer(
     name="pitstop",
