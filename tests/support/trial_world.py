@@ -175,7 +175,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
             id=f"T1-{boot.block}-{arm.name}", started_at="2026-11-29T00:00:00+00:00", engine=engine, figures=[figure]
         )
 
-    async def info(_site, times):
+    async def info(_site, _promise, times):
         return {"boot_s": times.boot_s}
 
     async def nothing(*_args):
@@ -195,6 +195,6 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
 
     crew = Crew(
         measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
-        info=info, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
+        info=info, served=lambda _spec: None, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

@@ -13,12 +13,15 @@ from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.launch.launcher import LaunchSpec
-    from pitstop.services.lifecycle import EngineStatus
+    from pitstop.services.lifecycle import EngineStatus, Guarded
     from pitstop.services.memory_table import MemoryTable
     from pitstop.services.site import Site
 
 EngineName = Annotated[
     str | None, typer.Argument(metavar="ENGINE", help="Its name in pitstop.toml; production's when left out.")
+]
+NoGuard = Annotated[
+    bool, typer.Option("--no-guard", help="Start without the memory guard, also what has never served here before.")
 ]
 Setting = Annotated[list[str] | None, typer.Option("--set", metavar="KNOB=VALUE", help="Turn a knob for this launch.")]
 
@@ -35,6 +38,7 @@ def register(app: typer.Typer) -> None:
 def up(
     engine: EngineName = None,
     settings: Setting = None,
+    no_guard: NoGuard = False,
     dry_run: DryRun = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
@@ -49,7 +53,8 @@ def up(
         _show_launch(shell, spec, "would start")
         return
     with waiting(shell) as say:
-        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say))
+        guarded = _guarded(shell, no_guard)
+        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -77,6 +82,7 @@ def down(
 def restart(
     engine: EngineName = None,
     settings: Setting = None,
+    no_guard: NoGuard = False,
     dry_run: DryRun = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
@@ -91,7 +97,8 @@ def restart(
         _show_launch(shell, spec, "would restart")
         return
     with waiting(shell) as say:
-        running = run(start_anew(site, shell.home(), spec, epoch_s=time.time, say=say))
+        guarded = _guarded(shell, no_guard)
+        running = run(start_anew(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -183,6 +190,14 @@ def site_and_spec(shell: Shell, engine: str | None, settings: list[str] | None) 
             raise UsageError(f"--set {setting} has no value.", hint="Write it as --set KNOB=VALUE.")
         overrides[knob] = value
     return site, plan(name, chosen, overrides, environ=os.environ)
+
+
+def _guarded(shell: Shell, no_guard: bool) -> Guarded:
+    """A memory guard around the first start of a configuration, unless it was switched off."""
+    from pitstop.services.first_start import FirstStart
+    from pitstop.services.lifecycle import unguarded
+
+    return unguarded if no_guard else FirstStart(shell.home(), shell.config().host, shell.config_path)
 
 
 def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:

@@ -17,14 +17,29 @@ def memory_curve(rows: Iterable[str], since: str, until: str, floor_bytes: int |
     `rows` are the lines of the guard's CSV, header first, cells without quotes; torn and foreign lines are left out.
     None when no row is left.
     """
-    began, ended = _moment(since), _moment(until)
+    began, ended = seconds_of(since), seconds_of(until)
     if began is None or ended is None:
         return None
     header, *lines = [row.rstrip("\r\n").split(",") for row in rows] or [[]]
     cells = (dict(zip(header, line, strict=False)) for line in lines)
-    told = ((_moment(row.get("time", "")), row) for row in cells)
+    told = ((seconds_of(row.get("time", "")), row) for row in cells)
     samples = [_sample(at - began, row) for at, row in told if at is not None and began <= at <= ended]
     return {"floor_bytes": floor_bytes, "samples": [list(each) for each in _thinned(samples)]} if samples else None
+
+
+def lowest_available(rows: Iterable[str], since: str, until: str) -> int | None:
+    """The least memory that was available between two times, in bytes; None when no row says it."""
+    curve = memory_curve(rows, since, until, None)
+    samples: list[list[float | None]] = curve["samples"] if curve else []  # type: ignore[assignment]
+    return min((int(sample[1]) for sample in samples if sample[1] is not None), default=None)
+
+
+def seconds_of(text: str) -> float | None:
+    """Seconds since the epoch of an ISO 8601 time; None when it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def _sample(time_s: float, row: Mapping[str, str]) -> Sample:
@@ -39,13 +54,6 @@ def _thinned(samples: list[Sample]) -> list[Sample]:
         min(stretch, key=lambda sample: float("inf") if sample[1] is None else sample[1]) for stretch in stretches
     ]
     return list(dict.fromkeys([*lowest, samples[-1]]))
-
-
-def _moment(text: str) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _bytes(mib: str) -> float | None:

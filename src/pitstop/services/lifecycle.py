@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.core.home import Home
@@ -15,13 +16,29 @@ from pitstop.services.lease import acquire
 from pitstop.services.site import Site
 
 Say = Callable[[str], None]
-Guarded = Callable[[Site, Running], contextlib.AbstractAsyncContextManager[None]]
+
+
+class Owner(Protocol):
+    """A guard that watches already, and is told what to own as soon as that exists."""
+
+    async def own(self, running: Running) -> None: ...
+
+
+class Nobody:
+    """No guard."""
+
+    async def own(self, running: Running) -> None:
+        """Nothing to do."""
+
+
+# Entered before anything is touched; leaving it raises GuardTripped when the guard had to kill.
+Guarded = Callable[[LaunchSpec], contextlib.AbstractAsyncContextManager[Owner]]
 
 
 @contextlib.asynccontextmanager
-async def unguarded(_site: Site, _running: Running) -> AsyncIterator[None]:
+async def unguarded(_spec: LaunchSpec) -> AsyncIterator[Owner]:
     """Boot without a memory guard."""
-    yield
+    yield Nobody()
 
 
 @dataclass(frozen=True)
@@ -56,8 +73,9 @@ async def up(
                 hint=f"Use `pitstop restart {site.name}` with the same --set to change them.",
             )
         if found is not None:  # somebody else's start, or an earlier one: waited for, and never stopped by us
-            return await _until_ready(site, spec, found, say, guarded)
-        return await _started(site, spec, say, guarded)
+            return await _until_ready(site, spec, say)
+        async with guarded(spec) as owner:
+            return await _started(site, spec, say, owner)
 
 
 async def restart(
@@ -66,9 +84,10 @@ async def restart(
     """`down` and `up` under one lease, so that nobody comes in between."""
     launcher = _launcher(site)
     with _leased(home, site, "restart", epoch_s):
-        say(f"stopping {site.name}")
-        await launcher.stop(spec)
-        return await _started(site, spec, say, guarded)
+        async with guarded(spec) as owner:
+            say(f"stopping {site.name}")
+            await launcher.stop(spec)
+            return await _started(site, spec, say, owner)
 
 
 async def down(site: Site, home: Home, *, epoch_s: Callable[[], float], say: Say) -> bool:
@@ -94,14 +113,15 @@ async def status(site: Site) -> EngineStatus:
     )
 
 
-async def _started(site: Site, spec: LaunchSpec, say: Say, guarded: Guarded) -> Running:
+async def _started(site: Site, spec: LaunchSpec, say: Say, owner: Owner) -> Running:
     """Start it and wait until it is ready."""
     launcher = _launcher(site)
     say(f"starting {site.name}")
     async with _undone(launcher, spec, unless=UsageError):  # then it was not started: up already, or its port is taken
         running = await launcher.start(spec, site.environ)
     async with _undone(launcher, spec):
-        return await _until_ready(site, spec, running, say, guarded)
+        await owner.own(running)
+        return await _until_ready(site, spec, say)
 
 
 @contextlib.asynccontextmanager
@@ -119,16 +139,15 @@ async def _undone(
         raise
 
 
-async def _until_ready(site: Site, spec: LaunchSpec, running: Running, say: Say, guarded: Guarded) -> Running:
-    async with guarded(site, running):
-        return await ready(
-            _launcher(site),
-            spec,
-            site.adapter,
-            site.endpoint,
-            float(site.config.boot_timeout),
-            progress=lambda waits_for, _s: say(waits_for),
-        )
+async def _until_ready(site: Site, spec: LaunchSpec, say: Say) -> Running:
+    return await ready(
+        _launcher(site),
+        spec,
+        site.adapter,
+        site.endpoint,
+        float(site.config.boot_timeout),
+        progress=lambda waits_for, _s: say(waits_for),
+    )
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pitstop.core.documents import Notice, TrialDocument, VerdictRecord
-from pitstop.core.errors import PitstopError
+from pitstop.core.errors import PitstopError, UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Claimant, Phase
 from pitstop.decisions.trial import Action, Do, Ending, How, Outcome, State, recovering
@@ -55,7 +55,15 @@ def take_lease(stage: Stage, promise: Promise, claimant: Claimant = Claimant.WOR
 async def conduct(stage: Stage, folder: TrialFolder, promise: Promise, lease: Held) -> TrialDocument:
     """Run the trial whose promise is on disk. The lease is given back only when production is proved."""
     journal = Journal(folder.path, stage.crew.clock)
-    journal.keep_reserve()
+    try:
+        journal.keep_reserve()
+    except OSError as error:
+        lease.release()
+        folder.abandon()
+        raise UsageError(
+            f"{folder.path} has no room for the trial's journal: {error.strerror or error}.",
+            hint="Production was not touched. Make room there, or set PITSTOP_HOME to another disk.",
+        ) from error
     return await _to_the_end(stage, folder, promise, State(promise.boots), lease, journal)
 
 

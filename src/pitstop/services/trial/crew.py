@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from typing import Any
 
 from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
@@ -14,12 +16,15 @@ from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
 from pitstop.launch.launcher import Running
 from pitstop.rulers.ruler import Progress, Settings
-from pitstop.services.bench import Assignment, measure
+from pitstop.services.assignment import Assignment
+from pitstop.services.bench import measure
+from pitstop.services.first_start import remember_served
 from pitstop.services.guard.ordering import guard_order
 from pitstop.services.guard.spawn import Guard, under_guard
+from pitstop.services.plan.learnt import learn
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
-from pitstop.services.trial.boot_info import boot_info
+from pitstop.services.trial.boot_info import BootTimes, boot_info
 from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.memory import expected_after_stop, wait_for
@@ -46,8 +51,13 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         order = guard_order(
             site.name, policy, home, stamp=f"{now():%Y%m%d-%H%M%S}", csv=str(home.trials / promise.id / MEMORY)
         )
-        async with under_guard(order, None, home.logs / f"guard-{site.name}.log") as guard:
+        assert site.spec is not None
+        learn_from = partial(learn, home, site.name, site.spec.fingerprint)
+        async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from) as guard:
             yield guard
+
+    async def info(site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
+        return await boot_info(site, times, home.trials / promise.id / MEMORY, clock())
 
     door = GatewayDoor(home)
 
@@ -61,7 +71,8 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         door=door,
         guarded=guarded,
         generate=generate_token,
-        info=boot_info,
+        info=info,
+        served=partial(remember_served, home),
         pause=asyncio.sleep,
         clock=clock,
         say=say,

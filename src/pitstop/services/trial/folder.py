@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from pitstop.core.documents import TrialDocument, encode
-from pitstop.core.durable import write_durably
+from pitstop.core.durable import remove_durably, write_durably
 from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.trial import Ending, Policy, State, replay
@@ -41,6 +41,11 @@ class TrialFolder:
                 f"{self.path} cannot be written: {error.strerror or error}.",
                 hint="Production was not touched. Make room there, or set PITSTOP_HOME to another disk.",
             ) from error
+
+    def abandon(self) -> None:
+        """Take back a promise that nothing was done under yet."""
+        with contextlib.suppress(OSError):
+            remove_durably(self.path / PROMISE)
 
     def promise(self) -> Promise:
         return read_promise(self.path)

@@ -11,6 +11,7 @@ import msgspec
 from pitstop.core.documents import ArmRecord, Figure, RunDocument, Status, TrialDocument
 from pitstop.decisions.merit import is_judged
 from pitstop.ledger.records import BootFigure
+from pitstop.services.scores import noise_key
 
 # What may differ between two boots that are the same: who they were, not what was asked.
 _NAMES = frozenset({"arm", "overrides", "block"})
@@ -25,7 +26,7 @@ def boot_figures(trial: TrialDocument, engine_kind: str) -> list[BootFigure]:
             engine_kind=engine_kind,
             configuration=_configuration(arm, run),
             ruler=figure.ruler,
-            case=figure.case,
+            case=noise_key((figure.ruler, figure.case, figure.metric), figure, run.engine.model)[1],
             metric=figure.metric,
             value=figure.value or 0.0,
             pair=_pair(trial, run),

@@ -20,6 +20,7 @@ from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.memory_back import read_memory
 from pitstop.launch.ready import ready
 from pitstop.services.lease import Held, LeaseLost
+from pitstop.services.lifecycle import Owner
 from pitstop.services.site import Site
 from pitstop.services.trial.boot_info import BootTimes
 from pitstop.services.trial.door import Door
@@ -50,12 +51,6 @@ class Idle(Protocol):
     async def __call__(self, site: Site, promise: Promise) -> Outcome: ...
 
 
-class Owner(Protocol):
-    """A guard that watches already, and is told what to own as soon as that exists."""
-
-    async def own(self, running: Running) -> None: ...
-
-
 class Guarded(Protocol):
     """A context in which the memory guard watches; leaving it raises GuardTripped when it had to kill."""
 
@@ -72,7 +67,8 @@ class Crew:
     door: Door  # of the gateway; shut by `idle`, and open again when production is proved
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
-    info: Callable[[Site, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
+    info: Callable[[Site, Promise, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
+    served: Callable[[LaunchSpec], None]  # hears of what got ready under the guard
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]
     say: Say
@@ -87,7 +83,7 @@ class Hands:
         self._launcher, self._lease, self._journal, self._crew = site.launcher, lease, journal, crew
         self._guard: contextlib.AsyncExitStack | None = None
         self._expected_bytes: int | None = 0  # to be available before the next launch; None: not known
-        self._times = BootTimes(0.0, 0, 0)  # of the boot that runs
+        self._times = BootTimes("", 0.0, 0, 0)  # of the boot that runs
         self._deeds: Mapping[Do, Callable[[Action], Awaitable[Outcome]]] = {
             Do.WAIT_IDLE: self._wait_idle,
             Do.TAKE_DOWN: self._take_down,
@@ -132,11 +128,12 @@ class Hands:
             await self._memory_back()
         except EngineFailed as error:  # not the arm's fault, and nothing is launched into it blindly
             return Outcome(How.REFUSED, str(error))
-        before, began = read_memory().available_bytes, time.monotonic()
-        guard = await self._begin_guard()
+        at, before, began = self._crew.clock(), read_memory().available_bytes, time.monotonic()
+        guard = await self._begin_guard(spec)
         await guard.own(await self._launcher.start(spec, self._site.environ))
         await self._until_ready(spec)
-        self._times = BootTimes(time.monotonic() - began, before, read_memory().available_bytes)
+        self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
+        self._crew.served(spec)
         return Outcome(How.DONE)
 
     async def _measure(self, action: Action) -> Outcome:
@@ -144,7 +141,7 @@ class Hands:
         spec = self._arm_spec(action)
         site = self._site.with_spec(spec)
         document = await self._crew.measure(site, self._promise, action.boot)
-        document.conditions["boot"] = await self._crew.info(site, self._times)
+        document.conditions["boot"] = await self._crew.info(site, self._promise, self._times)
         path = run_file(self._folder, action.boot, self._promise)
         path.parent.mkdir(exist_ok=True)
         write_durably(path, encode(document))
@@ -206,11 +203,11 @@ class Hands:
             progress=lambda waits_for, _elapsed: self._crew.say(waits_for),
         )
 
-    async def _begin_guard(self) -> Owner:
+    async def _begin_guard(self, spec: LaunchSpec) -> Owner:
         """It watches before the engine exists, so that the first millisecond is guarded too."""
         await self._end_guard()
         self._guard = contextlib.AsyncExitStack()
-        return await self._guard.enter_async_context(self._crew.guarded(self._site, self._promise))
+        return await self._guard.enter_async_context(self._crew.guarded(self._site.with_spec(spec), self._promise))
 
     async def _end_guard(self) -> str:
         """Release the guard; what it did, in words, when it had to kill."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pitstop.core.documents import Figure, RunDocument, Status, Verdict, VerdictRecord
 from pitstop.decisions.merit import higher_is_better, is_judged, matches
+from pitstop.services.scores import METRIC, judge_score, noise_key
 from pitstop.stats.holm import corrected
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.verdict import Block, Judgement, judge
@@ -23,6 +24,11 @@ class Question:
     minimum_effect: float
     primary: Sequence[str]  # globs over `ruler/case/metric`
     blocks: Sequence[int]
+    minimum_score_effect: float = 0.1  # few tasks cannot show as little as many requests can
+
+    def least(self, key: Key) -> float:
+        """The minimum effect of one figure."""
+        return self.minimum_score_effect if key[2] == METRIC else self.minimum_effect
 
 
 def judge_arms(production: Runs, variants: Mapping[str, Runs], question: Question, noise: Noise) -> list[VerdictRecord]:
@@ -36,7 +42,7 @@ def judge_arms(production: Runs, variants: Mapping[str, Runs], question: Questio
         for name, key in asked
     ]
     records = [
-        _record(name, key, primary, judgement, question.minimum_effect)
+        _record(name, key, primary, judgement, question.least(key))
         for (name, key), (primary, _), judgement in zip(asked, judged, corrected(judged), strict=True)
     ]
     return sorted(records, key=lambda record: not record.primary)
@@ -48,7 +54,13 @@ def _keys(runs: Iterable[RunDocument]) -> list[Key]:
 
 def _judged(key: Key, production: Runs, variant: Runs, question: Question, noise: Noise) -> Judgement:
     pairs = [(_figure(production.get(block), key), _figure(variant.get(block), key)) for block in question.blocks]
-    return _judge(pairs, key, question.minimum_effect, noise(key))
+    return _judge(pairs, key, question.least(key), noise(_noise_key(key, production, pairs)))
+
+
+def _noise_key(key: Key, production: Runs, pairs: Sequence[Pair]) -> Key:
+    figure = next((figure for pair in pairs for figure in pair if figure), None)
+    model = next((run.engine.model for run in production.values()), "")
+    return noise_key(key, figure, model) if figure else key
 
 
 def _record(name: str, key: Key, primary: bool, judgement: Judgement, minimum_effect: float) -> VerdictRecord:
@@ -77,18 +89,21 @@ Pair = tuple[Figure | None, Figure | None]
 def _judge(pairs: Sequence[Pair], key: Key, minimum_effect: float, noise: NoisePrior | None) -> Judgement:
     """Blocks with an invalid figure say nothing about either arm and are left out, with a word about it."""
     valid = [pair for pair in pairs if not any(figure and figure.status is Status.INVALID for figure in pair)]
-    judgement = judge(
-        [_block(pair) for pair in valid],
-        minimum_effect=minimum_effect,
-        higher_is_better=higher_is_better(key[2]),
-        noise=noise,
-    )
+    judgement = _decided(valid, key, minimum_effect, noise)
     judgement = _with_word(judgement, _invalid_words(pairs, len(pairs) - len(valid)))
     unverified = next((f for pair in valid for f in pair if f and f.status is Status.UNVERIFIED), None)
     if unverified is None:
         return judgement
     held_back = _with_word(judgement, f"not claimed, because a figure is unverified: {unverified.reason}")
     return replace(held_back, verdict=Verdict.UNDECIDED)
+
+
+def _decided(pairs: Sequence[Pair], key: Key, minimum_effect: float, noise: NoisePrior | None) -> Judgement:
+    """Scores are judged task by task, everything else by one number a boot."""
+    if key[2] == METRIC:
+        return judge_score(pairs, minimum_effect=minimum_effect, noise=noise)
+    blocks = [_block(pair) for pair in pairs]
+    return judge(blocks, minimum_effect=minimum_effect, higher_is_better=higher_is_better(key[2]), noise=noise)
 
 
 def _invalid_words(pairs: Sequence[Pair], left_out: int) -> str:
