@@ -24,6 +24,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     order: Literal["ABBA", "random"] = "ABBA"  # mirrored blocks, or blocks drawn by `seed`
     boots: int = 2  # per arm
     minimum_effect: Share = share("3 %")  # less is not worth a change; said before the run
+    minimum_score_effect: Share = share("10 %")  # the same for a quality score: 28 tasks cannot show as little as 3 %
     idle_for: Duration = duration("5 min")  # without a request, before production is taken down
     give_up_after: Duration = duration("4 h")  # of waiting for that; nothing was touched then
     window: str = ""  # 01:00-06:00, local time; empty: any time

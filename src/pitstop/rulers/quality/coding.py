@@ -30,17 +30,17 @@ def scale(draw: Draw, language: Language) -> Question:
     return function_task("scale(n)", wording, language, lambda n: n * factor + add, calls)
 
 
-def count_letter(draw: Draw, language: Language) -> Question:
-    """Count one letter in a text, whether it is large or small."""
-    letter = draw.choice("aenrst")
+def first(draw: Draw, language: Language) -> Question:
+    """The beginning of a text, of a drawn length."""
+    length = draw.randint(2, 9)
     wording = Wording(
-        f"It returns how often the letter {letter!r} occurs in text; upper and lower case count alike.",
-        f"Sie gibt zurück, wie oft der Buchstabe {letter!r} in text vorkommt; Groß- und Kleinschreibung zählen gleich.",
+        f"It returns the first {length} characters of text.",
+        f"Sie gibt die ersten {length} Zeichen von text zurück.",
     )
-    words = [" ".join(draw.sample(_NUMBERED, draw.randint(1, 6))) for _ in range(6)]
-    texts = [words[0], words[1].upper(), "", letter.upper() + letter, *words[2:]]
+    texts = [" ".join(draw.sample(_NUMBERED, draw.randint(2, 4))) for _ in range(5)]
+    edges = ["", "ab", "Grüße aus Köln"]
     return function_task(
-        "count_letter(text)", wording, language, lambda text: text.lower().count(letter), [(text,) for text in texts]
+        "first(text)", wording, language, lambda text: text[:length], [(one,) for one in texts + edges]
     )
 
 
@@ -196,7 +196,7 @@ def spiral(draw: Draw, language: Language) -> Question:
 
 CODING = (
     Task(Kind.CODE, "scale", Level.EASY, scale),
-    Task(Kind.CODE, "count-letter", Level.EASY, count_letter),
+    Task(Kind.CODE, "first", Level.EASY, first),
     Task(Kind.CODE, "keep", Level.EASY, keep),
     Task(Kind.CODE, "runs", Level.MEDIUM, runs),
     Task(Kind.CODE, "digits", Level.MEDIUM, digits),

@@ -10,7 +10,7 @@ from pitstop.services.compare.measured import Key, Measured
 # Prefill sizes are calibrated to 2 % by the server's own count; the same prompt under another tokenizer or chat
 # template differs by far more than that.
 _LENGTH_TOLERANCE = 0.02
-_MARKS = ("prompts", "prompts_hash", "text_hash", "definition", "estimator")  # of a figure's detail
+_MARKS = ("set", "prompts", "prompts_hash", "text_hash", "definition", "estimator")  # of a figure's detail
 
 
 def differences(first: Measured, second: Measured) -> list[str]:

@@ -21,6 +21,9 @@ Key = tuple[str, str, str]  # ruler, case, metric
 # Settings that do not change what one figure means: cases carry sizes, streams and thinking in their names.
 _HARMLESS = frozenset({"runs", "rulers", "cases", "request_timeout_s", "concurrency", "pp", "depths", "thinking"})
 
+# How often and how many at once changes how much is known, not what; where code runs, neither.
+_HARMLESS_OF_QUALITY = frozenset({"repeats", "parallel", "sandbox", "tasks"})
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -65,13 +68,21 @@ def of_run(run: RunDocument, name: str) -> Measured:
         name=name,
         tool="pitstop",
         model=engine.model,
-        facts={key: _text(value) for key, value in run.settings.items() if key not in _HARMLESS},
+        facts=_facts(run.settings),
         figures={(f.ruler, f.case, f.metric): f for f in run.figures if is_judged(f.metric)},
         lengths=_lengths(run),
         engine_kind=engine.kind,
         run_id=run.id,
         boot=boot if engine.started_at and any(boot[:2]) else None,
     )
+
+
+def _facts(settings: Mapping[str, Any]) -> dict[str, str]:
+    told = {key: _text(value) for key, value in settings.items() if key not in _HARMLESS}
+    quality = settings.get("quality")
+    if isinstance(quality, Mapping):
+        told["quality"] = _text({key: value for key, value in quality.items() if key not in _HARMLESS_OF_QUALITY})
+    return told
 
 
 def _lengths(run: RunDocument) -> dict[tuple[str, str], float]:

@@ -13,6 +13,7 @@ from pitstop.core.errors import UsageError
 from pitstop.decisions.merit import higher_is_better
 from pitstop.services.compare.comparable import differences, shared
 from pitstop.services.compare.measured import Key, Measured
+from pitstop.services.scores import METRIC, judge_score, noise_key
 from pitstop.stats.holm import corrected
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.verdict import Judgement, judge
@@ -33,29 +34,31 @@ class Comparison(msgspec.Struct, kw_only=True):
     warnings: list[Notice] = []
 
 
-def compare(first: Measured, second: Measured, *, minimum_effect: float, noise: Noise) -> Comparison:
+def compare(
+    first: Measured, second: Measured, *, minimum_effect: float, noise: Noise, minimum_score_effect: float = 0.1
+) -> Comparison:
     """Judge every figure that both have; UsageError names what makes them incomparable."""
     _refuse(first, second)
     keys = shared(first, second)
-    kind = first.engine_kind if first.engine_kind == second.engine_kind else None
-    judged = [
-        (
-            False,
-            _judged(first.figures[key], second.figures[key], key, minimum_effect, noise(kind, key) if kind else None),
-        )
-        for key in keys
-    ]
+    least = {key: minimum_score_effect if key[2] == METRIC else minimum_effect for key in keys}
+    known = {key: _known_noise(first, second, key, noise) for key in keys}
+    judged = [(False, _judged(first.figures[key], second.figures[key], key, least[key], known[key])) for key in keys]
     return Comparison(
         first=first.name,
         second=second.name,
         tool=first.tool,
         minimum_effect=minimum_effect,
         verdicts=[
-            _record(key, judgement, second.name, minimum_effect)
+            _record(key, judgement, second.name, least[key])
             for key, judgement in zip(keys, corrected(judged), strict=True)
         ],
         warnings=list(_warnings(first, second)),
     )
+
+
+def _known_noise(first: Measured, second: Measured, key: Key, noise: Noise) -> NoisePrior | None:
+    kind = first.engine_kind if first.engine_kind == second.engine_kind else None
+    return noise(kind, noise_key(key, first.figures[key], first.model)) if kind else None
 
 
 def _refuse(first: Measured, second: Measured) -> None:
@@ -78,12 +81,7 @@ def _judged(first: Figure, second: Figure, key: Key, minimum_effect: float, nois
     for figure, which in ((first, "first"), (second, "second")):
         if figure.status in (Status.INVALID, Status.UNAVAILABLE) or figure.value is None:
             return _undecided(f"the {which} run's figure is {figure.status}: {figure.reason or 'no value'}")
-    judgement = judge(
-        [(first.value, second.value)],
-        minimum_effect=minimum_effect,
-        higher_is_better=higher_is_better(key[2]),
-        noise=noise,
-    )
+    judgement = _decided(first, second, key, minimum_effect, noise)
     unverified = next((figure for figure in (first, second) if figure.status is Status.UNVERIFIED), None)
     if unverified is not None:
         reason = f"{judgement.reason}; not claimed, because a figure is unverified: {unverified.reason}"
@@ -91,6 +89,17 @@ def _judged(first: Figure, second: Figure, key: Key, minimum_effect: float, nois
     if judgement.interval is None and judgement.ratio is not None:
         return replace(judgement, reason=f"{_within(first.samples, second.samples)}{judgement.reason}")
     return judgement
+
+
+def _decided(first: Figure, second: Figure, key: Key, minimum_effect: float, noise: NoisePrior | None) -> Judgement:
+    if key[2] == METRIC:
+        return judge_score([(first, second)], minimum_effect=minimum_effect, noise=noise)
+    return judge(
+        [(first.value, second.value)],
+        minimum_effect=minimum_effect,
+        higher_is_better=higher_is_better(key[2]),
+        noise=noise,
+    )
 
 
 def _within(first: Sequence[float], second: Sequence[float]) -> str:
