@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pitstop.core.documents import RequestRecord
+import msgspec
+
+from pitstop.core.documents import RequestRecord, Status
 from pitstop.report.budgets import budget_table, recommended, trades
 from pitstop.report.mutual import mutual_table
 from pitstop.report.run_tables import conditions_table, figure_tables, requests_table, run_tables
@@ -71,7 +73,8 @@ def test_sending_no_budget_can_be_the_recommendation() -> None:
     advice = made.figure(
         "thinking", "budgets", "recommended_budget_tok", "tok", (0.0,), detail={"send_a_budget": False}
     )
-    assert recommended([advice]) == "no-budget"
+    none = msgspec.structs.replace(advice, value=None, status=Status.UNAVAILABLE, reason="send none")
+    assert recommended([none]) == recommended([advice]) == "no-budget"
 
 
 def test_mutual_load_has_the_second_reports_table() -> None:

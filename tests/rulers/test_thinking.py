@@ -14,6 +14,7 @@ from pitstop.rulers.budget_sweep import (
     recommend,
 )
 from pitstop.rulers.thinking import Thinking
+from support import script
 from support.benches import bench_for, figure_of
 from support.paced import PacedServer, _error
 from support.script import Pace
@@ -31,12 +32,27 @@ class Thinker(PacedServer):
     def _chat(self, connection, request, now):
         on = (request.get("chat_template_kwargs") or {}).get("enable_thinking", True)
         budget = request.get(self.field, 60) if self.keeps_budgets else 60
-        request["paced"] = {"reasoning": min(60, budget) if on else 0, "tokens": 100, "finish": "stop"}
+        reasoning = min(60, budget) if on else 0
+        request["paced"] = {"reasoning": reasoning, "tokens": 40 + reasoning, "finish": "stop"}
         return super()._chat(connection, request, now)
 
 
 class Careless(Thinker):
     keeps_budgets = False
+
+
+class CutShort(PacedServer):
+    """Keeps budgets, and under one never gets to an end."""
+
+    def _chat(self, connection, request, now):
+        budget = request.get("thinking_token_budget")
+        on = (request.get("chat_template_kwargs") or {}).get("enable_thinking", True)
+        request["paced"] = {
+            "reasoning": (budget or 60) if on else 0,
+            "tokens": 100,
+            "finish": "length" if budget else "stop",
+        }
+        return super()._chat(connection, request, now)
 
 
 class Refusing(Thinker):
@@ -49,8 +65,8 @@ class Refusing(Thinker):
 QUICK = Pace(rate_tok_s=20_000, ttft_s=0.002)
 
 
-async def swept(kind, **settings):
-    with kind(QUICK) as server:
+async def swept(kind, pace=QUICK, **settings):
+    with kind(pace) as server:
         settings = {"budgets": (None, 20, 40), "thinking_max_tokens": 200, **settings}
         return await Thinking().measure(bench_for(server, **settings)), server
 
@@ -64,11 +80,29 @@ async def test_every_budget_is_sent_and_its_answers_are_counted():
     assert {request.get("thinking_token_budget") for request in server.requests} >= {None, 20, 40}
 
 
+@pytest.fixture
+def _answers_in_german(monkeypatch):
+    words = GERMAN.split()
+    monkeypatch.setattr(script, "WORDS", tuple(f" {word}" for word in words))
+
+
+@pytest.mark.usefixtures("_answers_in_german")
 async def test_a_kept_budget_gets_a_recommendation_with_its_reason():
-    result, _ = await swept(Thinker)
+    result, _ = await swept(Thinker, Pace(rate_tok_s=2000, ttft_s=0.002))  # 60 tokens in 30 ms, 100 in 50 ms
     figure = figure_of(result, "budgets", "recommended_budget_tok")
     assert figure.detail["enforced"] == "enforced"
+    assert figure.detail["send_a_budget"] is True
+    assert figure.value == 20
+    assert figure.detail["why"].startswith(f"budget {figure.value:.0f}: 10 of 10 answers finished")
     assert "thinking-recommendation" in {notice.code for notice in result.warnings}
+
+
+@pytest.mark.usefixtures("_answers_in_german")
+async def test_to_send_none_is_a_recommendation_and_no_budget_of_zero():
+    result, _ = await swept(CutShort)
+    figure = figure_of(result, "budgets", "recommended_budget_tok")
+    assert (figure.value, figure.detail["send_a_budget"]) == (None, False)
+    assert figure.reason.startswith("send none: no budget: 10 of 10")
 
 
 async def test_an_ignored_budget_is_found_out_and_none_is_recommended():

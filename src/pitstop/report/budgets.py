@@ -45,9 +45,11 @@ def trades(figures: Iterable[Figure]) -> list[Trade]:
 def recommended(figures: Iterable[Figure]) -> str:
     """The case that the ruler recommends; empty when it does not."""
     advice = next((f for f in figures if (f.ruler, f.metric) == (RULER, "recommended_budget_tok")), None)
-    if advice is None or advice.value is None or advice.status is not Status.OK:
+    if advice is None:
         return ""
-    return f"budget{advice.value:.0f}" if advice.detail.get("send_a_budget") else "no-budget"
+    if advice.detail.get("send_a_budget") is False:
+        return "no-budget"
+    return f"budget{advice.value:.0f}" if advice.value is not None and advice.status is Status.OK else ""
 
 
 def _by_case(figures: Sequence[Figure]) -> dict[str, dict[str, Figure]]:

@@ -79,10 +79,15 @@ def _advise(asker: Asker, tried: Sequence[_Tried], refusal: str) -> _Tried:
     detail = {"enforced": enforced.enforcement.value, "enforced_why": enforced.reason}
     measured = Measured(asker.ruler, "budgets", "usage, client clock, py3langid", detail=detail)
     reason = f"the server refuses budgets: {refusal}" if refusal else advice.reason
-    if refusal or advice.refused or advice.budget_tok is None:
+    if refusal or advice.refused:
         asker.result.figures.append(measured.unavailable("recommended_budget_tok", reason, unit="tok"))
+    elif advice.budget_tok is None:  # none, which is not a budget of zero
+        none = {"send_a_budget": False}
+        asker.result.figures.append(
+            measured.unavailable("recommended_budget_tok", f"send none: {reason}", unit="tok", detail=none)
+        )
     else:
-        why = {"why": advice.reason}
+        why = {"why": advice.reason, "send_a_budget": True}
         asker.result.figures.append(
             measured.figure("recommended_budget_tok", [float(advice.budget_tok)], unit="tok", detail=why)
         )
