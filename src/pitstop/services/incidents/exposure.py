@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from platform import release
 
 from pitstop.core.errors import UsageError
 from pitstop.launch.launcher import Running
 from pitstop.ledger.records import Configuration, Spell, instant
 from pitstop.ledger.store import Ledger
-
-_DRIVER = Path("/proc/driver/nvidia/version")
+from pitstop.supply.lock import driver_version
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,3 @@ def note_up(ledger: Ledger, running: Running, now: datetime, served: Served | No
     spell = spell_of(running, configuration_of(running, driver=driver_version(), kernel=release()), now, served)
     ledger.add_exposure(spell)
     return spell
-
-
-def driver_version(path: Path = _DRIVER) -> str | None:
-    """The GPU driver's version as its kernel module tells it; None without one."""
-    try:
-        line = path.read_text("utf-8", "replace").partition("\n")[0]
-    except OSError:
-        return None
-    return next((word for word in line.split() if word[:1].isdigit() and "." in word), None)
