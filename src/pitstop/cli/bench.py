@@ -62,7 +62,16 @@ def bench(
     request_timeout_s: Annotated[str, typer.Option("--request-timeout", metavar="TIME", help="As in 10 min.")] = (
         "10 min"
     ),
-    repeats: Annotated[int, typer.Option(help="Of a ruler that others disturbed.", min=0)] = 2,
+    repeat_disturbed: Annotated[int, typer.Option(help="How often, when others disturbed a ruler.", min=0)] = 2,
+    repeats: Annotated[int | None, typer.Option(help="quality: attempts at each task.", min=1)] = None,
+    parallel: Annotated[
+        int | None, typer.Option(help="quality: requests at once. Changes the time, not the answers.", min=1)
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="quality: en, de, or both (half of the tasks in each).")] = None,
+    tasks: Annotated[str | None, typer.Option(metavar="DIR", help="quality: your own tasks instead of the 28.")] = None,
+    quality_temperature: Annotated[float | None, typer.Option(help="0.6 unless configured.", min=0.0)] = None,
+    quality_max_tokens: Annotated[int | None, typer.Option(help="32000 unless configured.", min=16)] = None,
+    quality_thinking: Annotated[str | None, typer.Option(help="on or off; on unless configured.")] = None,
     via_gateway: Annotated[
         bool, typer.Option("--via-gateway", help="The whole path is measured, others' load too.")
     ] = False,
@@ -78,6 +87,7 @@ def bench(
 
     from pitstop.cli.bench_options import settings_of, words
     from pitstop.cli.bench_out import interrupted_run, tell
+    from pitstop.cli.bench_quality import quality_of
     from pitstop.services.assignment import Assignment
 
     shell = Shell(json_output, config_file)
@@ -92,15 +102,19 @@ def bench(
     }  # fmt: skip
     settings = settings_of(options, _given(context), method)
     rulers = _rulers(shell, ruler, "ruler" in _given(context), method, others)
-    if not base_url or "quality" in rulers:
-        settings = replace(settings, quality=shell.config_or_empty().quality)
+    asked = {
+        "repeats": repeats, "parallel": parallel, "language": language, "tasks": tasks,
+        "quality_temperature": quality_temperature, "quality_max_tokens": quality_max_tokens,
+        "quality_thinking": quality_thinking,
+    }  # fmt: skip
+    settings = replace(settings, quality=quality_of(shell.config_or_empty().quality, asked, method))
     site = _site(shell, engine, base_url, model, kind, api_key_env, active_weights)
     assignment = Assignment(
         run_id=_run_id(),
         rulers=rulers,
         settings=settings,
         via_gateway=via_gateway,
-        repeats=repeats,
+        repeats=repeat_disturbed,
         host=_host(shell, memory_bandwidth, configured=not base_url),
     )
     tell(shell, _measured(shell, site, others, assignment, out, interrupted), out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pitstop.core.config.nearest import nearest
+from pitstop.core.config.quality import Quality
 from pitstop.core.errors import UsageError
 from pitstop.rulers.ruler import Settings
 
@@ -42,7 +43,7 @@ PRESETS = {
     # First report, "What I measured": prose and code, thinking on and off, tokens from usage; prefill at 8,000 and
     # 30,000 tokens with a nonce, one token out, three runs after a warm-up.
     "swap": Preset(
-        rulers=("decode", "prefill"),
+        rulers=("decode", "prefill", "quality"),
         settings=Settings(
             runs=3,
             max_tokens=512,
@@ -50,8 +51,11 @@ PRESETS = {
             thinking=("off", "on"),
             pp=(8000, 30000),
             cases=("*/en/*",),
+            quality=Quality(language="en", temperature=0.6, max_tokens=32_000, thinking="on", repeats=1),
         ),
-        differs="its prompts are not published, so these are others of the same kinds; its 28 tasks are not part of it",
+        differs=(
+            "its prompts and its 28 tasks are not published, so these are others of the same kinds, drawn by a seed"
+        ),
     ),
 }
 

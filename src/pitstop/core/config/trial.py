@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from pitstop.core.config.defaults import duration, share, size
+from pitstop.core.config.quality import Quality
 from pitstop.core.units import Duration, Share, Size
 
 
@@ -37,4 +38,5 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pp: tuple[int, ...] = (8000, 30000)  # prompt sizes of prefill, in tokens
     concurrency: tuple[int, ...] = (1, 8, 16)  # numbers of streams at once
     thinking: tuple[Literal["on", "off"], ...] = ("off", "on")  # where the model has a switch
+    quality: Quality | None = None  # how the quality ruler asks in this trial; left out: as [quality] says
     memory_timeout: Duration = duration("10 min")  # how long freed memory may take to come back between boots

@@ -150,6 +150,7 @@ def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> li
     production = read_runs(folder.path, promise, 0)
     question = Question(
         minimum_effect=float(promise.trial.minimum_effect),
+        minimum_score_effect=float(promise.trial.minimum_score_effect),
         primary=promise.trial.primary or _primary(promise),
         blocks=tuple(range(promise.trial.boots)),
     )

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from pitstop.core.config.quality import Quality
 from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
@@ -105,6 +106,7 @@ def assignment(promise: Promise, boot: Boot) -> Assignment:
             thinking=trial.thinking,
             seed=trial.seed,
             cases=trial.cases,
+            quality=trial.quality or Quality(),
         ),
         ordered=arm.spec.fingerprint,
         extra={"arm": arm.name, "overrides": arm.overrides, "block": boot.block},

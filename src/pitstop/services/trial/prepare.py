@@ -37,7 +37,8 @@ def trial_named(config: Config, name: str) -> Trial:
     if name not in config.trial:
         known = ", ".join(config.trial) or "none"
         raise UsageError(f"there is no trial {name!r}{nearest(name, config.trial)}", hint=f"There are: {known}.")
-    return config.trial[name]
+    trial = config.trial[name]
+    return trial if trial.quality else msgspec.structs.replace(trial, quality=config.quality)
 
 
 class Kind(StrEnum):
