@@ -59,3 +59,9 @@ def test_a_bandwidth_is_read_with_its_unit():
 def test_a_bandwidth_without_its_unit_is_refused(text):
     with pytest.raises(ValueError, match="unit"):
         parse_bandwidth(text)
+
+
+@pytest.mark.parametrize("read", [parse_size, parse_duration])
+def test_more_than_a_number_can_hold_is_refused(read):
+    with pytest.raises(ValueError, match="more than"):
+        read("9" * 400 + {parse_size: " GiB", parse_duration: " h"}[read])

@@ -6,6 +6,7 @@ decides whether a guard kills. Durations and shares likewise.
 
 from __future__ import annotations
 
+import math
 import re
 
 _SIZES = {
@@ -81,4 +82,7 @@ def _quantity(text: str, units: dict[str, float] | dict[str, int], noun: str, ex
     number, unit = match.groups()
     if unit not in units:
         raise ValueError(f"{text!r}: unknown unit {unit!r}; {noun} takes {', '.join(units)}")
-    return float(number) * units[unit]
+    quantity = float(number) * units[unit]
+    if math.isinf(quantity):
+        raise ValueError(f"{text[:20]}… is more than {noun} can be")
+    return quantity

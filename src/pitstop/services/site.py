@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
 
 import msgspec
 
 from pitstop.client.endpoint import Endpoint
+from pitstop.client.target import parse_target
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.nearest import nearest
 from pitstop.core.config.schema import Config
@@ -86,8 +86,7 @@ def site_of(name: str, engine: Engine, home: Home, environ: Mapping[str, str]) -
 
 async def site_by_url(base_url: str, model: str, kind: str, api_key_env: str, environ: Mapping[str, str]) -> Site:
     """The site of a server that stands in no configuration; it is asked which engine it is when `kind` is empty."""
-    if urlsplit(base_url).scheme not in ("http", "https"):
-        raise UsageError(f"--base-url {base_url} is no http(s) URL.", hint="As in http://127.0.0.1:8001/v1.")
+    parse_target(base_url)  # before anything else: UsageError says what is wrong with it
     key = environ.get(api_key_env) if api_key_env else None
     if api_key_env and not key:
         raise UsageError(f"{api_key_env} is not set.", hint="Export the variable that holds the key.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from pitstop.core.config.engine import OFF, DockerLaunch, Engine
 from pitstop.core.config.host import Host
+from pitstop.core.config.limits import bad_names, engine_limits, trial_limits
 from pitstop.core.config.nearest import nearest
 from pitstop.core.config.patch import patch_contradictions
 from pitstop.core.config.routes import gateway_contradictions
@@ -20,6 +20,7 @@ BUILT_IN_KNOB = "IMAGE"  # every docker engine has it
 
 def contradictions(config: Config) -> Iterator[str]:
     """Yield a sentence for everything in `config` that cannot work, with its key."""
+    yield from bad_names(config)
     yield from _host(config.host)
     for name, engine in config.engine.items():
         yield from _engine(name, engine)
@@ -61,9 +62,7 @@ def _host(host: Host) -> Iterator[str]:
 
 
 def _engine(name: str, engine: Engine) -> Iterator[str]:
-    url = urlsplit(engine.base_url)
-    if url.scheme not in ("http", "https") or not url.hostname:
-        yield f"`engine.{name}.base_url`: {engine.base_url!r} is not an http(s) URL such as http://127.0.0.1:8001/v1"
+    yield from engine_limits(f"engine.{name}", engine)
     for knob_name, knob in engine.knob.items():
         if knob.values and knob.default not in knob.values:
             yield f"`engine.{name}.knob.{knob_name}.default`: {knob.default!r} is not among its own values"
@@ -81,6 +80,7 @@ def _trial(name: str, trial: Trial, config: Config) -> Iterator[str]:
     if engine.launch is None:
         yield f"`{where}.engine`: {trial.engine!r} has no [engine.{trial.engine}.launch], so nothing could restore it"
     yield from _plan(where, trial)
+    yield from trial_limits(where, trial)
     for variant, overrides in trial.variant.items():
         yield from _variant(f"{where}.variant.{variant}", overrides, engine)
 
@@ -89,8 +89,6 @@ def _plan(where: str, trial: Trial) -> Iterator[str]:
     for ruler in trial.rulers:
         if ruler not in RULERS:
             yield f"`{where}.rulers`: unknown ruler {ruler!r}{nearest(ruler, RULERS)}"
-    if trial.boots < 1:
-        yield f"`{where}.boots`: at least one boot per arm is needed, not {trial.boots}"
     if not 0 < trial.minimum_effect < 1:
         yield f"`{where}.minimum_effect`: must lie between 0 % and 100 %"
     if not trial.variant:

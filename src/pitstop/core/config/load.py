@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from pitstop.core.config.consistency import contradictions
-from pitstop.core.config.nearest import unknown_keys
+from pitstop.core.config.nearest import choices_at, nearest, unknown_keys
 from pitstop.core.config.schema import Config
 from pitstop.core.errors import ConfigError
 from pitstop.core.units import Duration, Share, Size, parse_duration, parse_share, parse_size
 
 _SHARED = "Run `pitstop config schema` for every key, or `pitstop init` for a commented example."
+_SHOWN = 20  # findings; whoever has more begins with these
 _READERS = {Size: parse_size, Duration: parse_duration, Share: parse_share}
 
 
@@ -35,7 +36,7 @@ def find(chosen: str | None, environ: Mapping[str, str], cwd: Path) -> Path:
 def load(path: Path) -> Config:
     """Read `path`; ConfigError with one sentence per finding."""
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")  # editors of another system put a mark in front
     except FileNotFoundError as error:
         raise ConfigError(
             f"There is no configuration at {path}.",
@@ -50,20 +51,26 @@ def parse(text: str, name: str = "pitstop.toml") -> Config:
     """The configuration in `text`; `name` stands in the sentences of a ConfigError."""
     try:
         raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{name} is not valid TOML: {error}.", hint=_SHARED) from error
     _refuse(name, list(unknown_keys(raw, Config)))
     try:
-        config = msgspec.convert(raw, Config, dec_hook=_read_quantity)
+        config = _converted(raw)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {_located(str(error), raw)}.", hint=_SHARED) from error
+        raise ConfigError(f"{name}: {_located(str(error), raw)}", hint=_SHARED) from error
     _refuse(name, list(contradictions(config)))
     return config
 
 
 def _refuse(name: str, findings: list[str]) -> None:
     if findings:
-        raise ConfigError("\n".join(f"{name}: {finding}" for finding in findings), hint=_SHARED)
+        shown = [f"{name}: {finding}" for finding in findings[:_SHOWN]]
+        more = [f"and {len(findings) - _SHOWN} more."] if len(findings) > _SHOWN else []
+        raise ConfigError("\n".join(shown + more), hint=_SHARED)
+
+
+def _converted(raw: dict[str, Any]) -> Config:
+    return msgspec.convert(raw, Config, dec_hook=_read_quantity)
 
 
 def _read_quantity(kind: type, value: Any) -> Any:
@@ -80,14 +87,45 @@ def _example(kind: type) -> str:
 
 
 def _located(message: str, raw: dict[str, Any]) -> str:
-    """Replace msgspec's `$.engine[...].kind` by the names that stand in the file, where they are unambiguous."""
+    """Replace msgspec's `$.engine[...].kind` by the names that stand in the file, and say what may stand there."""
     match = re.search(r" - at `\$?\.?(.*)`$", message)
     if match is None:
         return message
-    path, node = [], raw
+    path: list[str] = []
     for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", match.group(1)):
-        if step == "[...]" and isinstance(node, dict) and len(node) == 1:
-            step = next(iter(node))  # noqa: PLW2901 - the placeholder becomes the name
-        path.append(step)
-        node = node.get(step, {}) if isinstance(node, dict) else {}
-    return f"`{'.'.join(path)}`: {message[: match.start()]}"
+        path.append(_culprit(message, raw, path) if step == "[...]" else step)
+    return f"`{'.'.join(path)}`: {message[: match.start()]}{_choices(path, raw) or '.'}"
+
+
+def _culprit(message: str, raw: dict[str, Any], path: list[str]) -> str:
+    """Which of the names below `path` is meant: the one that alone gives the same message."""
+    names = list(_at(raw, path))
+    return next((name for name in names if _complaint(_only(raw, [*path, name])) == message), "[...]")
+
+
+def _complaint(raw: dict[str, Any]) -> str:
+    try:
+        _converted(raw)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
+
+
+def _only(value: Any, path: list[str]) -> Any:
+    """`value` without the siblings of what lies at the end of `path`."""
+    first, *rest = path
+    return {**value, first: _only(value[first], rest)} if rest else {first: value[first]}
+
+
+def _at(value: Any, path: list[str]) -> Any:
+    for name in path:
+        value = value.get(name, {}) if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else {}
+
+
+def _choices(path: list[str], raw: dict[str, Any]) -> str:
+    choices = choices_at(path, raw, Config)
+    given = _at(raw, path[:-1]).get(path[-1], "")
+    if not choices:
+        return ""
+    return f"; it is one of {', '.join(choices)}{nearest(str(given), choices) or '.'}"

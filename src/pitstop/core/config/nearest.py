@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import UnionType
 from typing import Any
 
@@ -25,6 +25,30 @@ def unknown_keys(value: Any, kind: Any, path: str = "") -> Iterator[str]:
     elif typing.get_origin(kind) is dict and isinstance(value, dict):
         for key, inner in value.items():
             yield from unknown_keys(inner, typing.get_args(kind)[1], f"{path}.{key}" if path else key)
+
+
+def choices_at(path: Sequence[str], value: Any, kind: Any) -> tuple[str, ...]:
+    """What may stand at `path` in `value`, where `kind` says that it is one of a few words; empty where it does not."""
+    for name in path:
+        tagged = [member for member in typing.get_args(kind) if _tag_field(member) == name]
+        if tagged:
+            return tuple(str(member.__struct_config__.tag) for member in tagged)
+        kind = _kind_below(_struct_for(value, kind), name)
+        value = value.get(name) if isinstance(value, dict) else None
+    return tuple(map(str, typing.get_args(kind))) if typing.get_origin(kind) is typing.Literal else ()
+
+
+def _tag_field(kind: Any) -> str | None:
+    config = getattr(kind, "__struct_config__", None)
+    return config.tag_field if config is not None else None
+
+
+def _kind_below(kind: Any, name: str) -> Any:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+        return typing.get_type_hints(kind).get(fields.get(name, name))
+    inner, origin = typing.get_args(kind), typing.get_origin(kind)
+    return inner[-1] if origin is dict else inner[0] if origin is tuple else None
 
 
 def _in_struct(value: Any, kind: type[msgspec.Struct], path: str) -> Iterator[str]:
