@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from pitstop.client.endpoint import Endpoint
 from pitstop.core.documents import Status
-from pitstop.rulers.mutual_load import MutualLoad, sentence
+from pitstop.rulers.mutual_load import MutualLoad, names_of, sentence
 from support.benches import bench_for, figure_of
 from support.paced import PacedServer, Site
 from support.script import Pace
@@ -41,6 +42,18 @@ async def test_each_model_is_measured_alone_and_beside_the_other_with_roles_exch
     total = figure_of(result, "all/c2", "throughput_tok_s").value
     shared = [figure_of(result, f"{m}/c2/shared", "throughput_tok_s").value for m in ("qwen", "nemotron")]
     assert total == pytest.approx(sum(shared))
+
+
+def test_two_engines_that_serve_the_same_model_are_told_apart():
+    one, two, three = (Endpoint(f"http://127.0.0.1:{port}/v1", name) for port, name in ((1, "q"), (2, "q"), (3, "n")))
+    assert names_of([one, two, three]) == ["q@127.0.0.1:1", "q@127.0.0.1:2", "n"]
+
+
+async def test_two_versions_of_one_model_side_by_side_have_figures_each():
+    with PacedServer(FAST, Site("a")) as one, PacedServer(FAST, Site("a")) as two:
+        bench = bench_for(one, concurrency=(1,), runs=1, max_tokens=8)
+        result = await MutualLoad().measure(replace(bench, others=(bench_for(two),)))
+    assert len([figure for figure in result.figures if figure.metric == "retention"]) == 2
 
 
 async def test_what_the_other_engine_was_sent_is_kept_apart():

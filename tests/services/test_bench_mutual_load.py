@@ -3,7 +3,10 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
+
 from pitstop.core.config.engine import Engine
+from pitstop.core.errors import UsageError
 from pitstop.services.bench import Assignment, measure
 from pitstop.services.site import Site
 from support.benches import bench_for
@@ -30,7 +33,13 @@ async def test_our_own_load_on_the_other_engine_is_not_foreign():
     with PacedServer(FAST, PacedSite("a")) as one, PacedServer(FAST, PacedSite("b")) as two:
         document = await measured(one, two)
     assert document.conditions["foreign_requests"] == 0
+    assert {f"{name}/c2/{how}" for name in "ab" for how in ("alone", "shared")} <= {r.case for r in document.requests}
     assert "foreign-requests" not in {notice.code for notice in document.warnings}
+
+
+async def test_an_engine_is_not_measured_beside_itself():
+    with PacedServer(FAST) as one, pytest.raises(UsageError, match="beside itself"):
+        await measured(one, one)
 
 
 async def test_somebody_else_s_request_on_the_other_engine_still_is():

@@ -6,10 +6,12 @@ Alone first, then together: retention per model, their sum, times to the first t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from pitstop.client.endpoint import Endpoint
 from pitstop.core.documents import Notice
 from pitstop.rulers.asking import Asker, counted_by
 from pitstop.rulers.batch import Batch, Batches
@@ -24,14 +26,11 @@ from pitstop.rulers.thinking_switch import find_switch
 
 @dataclass(frozen=True)
 class Model:
-    """One of the engines that share the box."""
+    """One of the engines that share the box, by its served name; by name and address where two serve the same."""
 
+    name: str
     asker: Asker
     state: ThinkingState
-
-    @property
-    def name(self) -> str:
-        return self.asker.bench.endpoint.model
 
 
 class MutualLoad:
@@ -47,11 +46,24 @@ class MutualLoad:
                 reason = "only one engine is up: name the others that share this box"
                 first.result.figures.append(Measured(self.name, "all", "none").unavailable("retention", reason))
                 return first.result
-            models = [Model(one, (await find_switch(one)).first(bench.settings.thinking)) for one in askers]
+            names = names_of([one.bench.endpoint for one in askers])
+            states = [(await find_switch(one)).first(bench.settings.thinking) for one in askers]
+            models = [Model(*known) for known in zip(names, askers, states, strict=True)]
             for streams in sorted(set(bench.settings.concurrency)):
                 await _level(first, models, streams)
             _hand_over(first, askers[1:])
             return first.result
+
+
+def names_of(endpoints: Sequence[Endpoint]) -> list[str]:
+    """What the models are called in cases: two engines may serve the same one, an old version beside a new."""
+    served = [endpoint.model for endpoint in endpoints]
+    return [
+        endpoint.model
+        if served.count(endpoint.model) == 1
+        else f"{endpoint.model}@{urlsplit(endpoint.base_url).netloc}"
+        for endpoint in endpoints
+    ]
 
 
 async def _level(first: Asker, models: list[Model], streams: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from pitstop.core.documents import Figure, Notice, RequestRecord, RunDocument, Status
+from pitstop.core.errors import UsageError
 from pitstop.decisions.identity import mismatch
 from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.nonce import Nonces
@@ -51,6 +52,7 @@ async def measure(
     `interrupted` run goes on with the rulers that it lacks; UsageError names what is not as it was.
     """
     rulers_for(assignment.rulers)  # a misspelt one is refused before anything is asked
+    _refuse_the_same_twice([site, *others])
     await refuse_unless_ready(site)
     capabilities = await site.adapter.capabilities(site.endpoint)
     document = await opened(site, assignment, capabilities, now(), interrupted)
@@ -63,20 +65,28 @@ async def measure(
     return document
 
 
+def _refuse_the_same_twice(sites: Sequence[Site]) -> None:
+    reached = [(one.endpoint.base_url, one.endpoint.model) for one in sites]
+    if len(set(reached)) < len(reached):
+        raise UsageError("an engine cannot be measured beside itself.", hint="Name another one with --with.")
+
+
 async def _by_every_ruler(
     site: Site, bench: Bench, document: RunDocument, assignment: Assignment, save: Save, others: Sequence[Site]
 ) -> None:
-    sites, earlier, already = (site, *others), document.conditions, len(document.requests)
+    sites, earlier = (site, *others), document.conditions
     first = await look(sites)
+    sent: list[RequestRecord] = []
     elsewhere: Elsewhere = {}
     for ruler in rulers_for(missing_rulers(document, assignment.rulers)):
         result = await _undisturbed(site, bench, ruler, assignment, sites)
         document.figures += result.figures
-        document.requests += result.requests
+        document.requests += [*result.requests, *(one for each in result.elsewhere.values() for one in each)]
         document.warnings += result.warnings
         document.tasks = result.tasks or document.tasks
+        sent += result.requests
         _merge(elsewhere, result.elsewhere)
-        since = await _since(first, site, sites, document.requests[already:], elsewhere)
+        since = await _since(first, site, sites, sent, elsewhere)
         document.conditions = since.record(earlier)
         save(document)
 
