@@ -12,6 +12,7 @@ Cost is taken while memory is far from the floor: CPU from /proc/PID/schedstat, 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import select
@@ -104,8 +105,8 @@ class Kill:
     bound_s: float | None = None
 
 
-def one_kill(name: str, rate_mib_s: float) -> Kill:
-    """Let one eater be killed."""
+def one_kill(name: str, rate_mib_s: float) -> Kill | None:
+    """Let one eater be killed; None when others on this machine freed so much meanwhile that it had its fill."""
     with tempfile.TemporaryDirectory() as place, eater(rate_mib_s) as victim:
         folder, floor = Path(place), available() - 1024 * MIB
         with killer(name, floor, victim.pid, folder) as watching:
@@ -129,6 +130,8 @@ def one_kill(name: str, rate_mib_s: float) -> Kill:
         if name == "earlyoom":
             return Kill(late)
         report = json.loads((folder / "out").read_text())
+        if report["verdict"] != "tripped":
+            return None
         own = report["reading_to_signal_ms"] / 1000
         return Kill(late, own, own + (report["since_previous_reading_ms"] or 0.0) / 1000)
 
@@ -167,9 +170,10 @@ def main() -> None:
         share, resident = cost(name, asked.idle)
         print(f"{name:9} far from the floor: {share:.3%} of a core, {resident / MIB:.1f} MiB resident")
     for name in names:
-        results = [one_kill(name, asked.rate) for _ in range(asked.runs)]
+        tries = (one_kill(name, asked.rate) for _ in range(3 * asked.runs))
+        results = list(itertools.islice((kill for kill in tries if kill is not None), asked.runs))
         late = sorted(1000 * one.late_s for one in results if one.late_s is not None)
-        words = f"{len(results) - len(late)} of {asked.runs} died before the floor was crossed"
+        words = f"{len(results) - len(late)} of {len(results)} died before the floor was crossed"
         if late:
             words += f"; crossing to death: median {statistics.median(late):.1f} ms, {late[0]:.1f} to {late[-1]:.1f}"
         own = sorted(1000 * one.own_s for one in results if one.own_s is not None)
