@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import inspect
 import io
-import sys
 import tokenize
 import typing
 from collections.abc import Iterator
@@ -38,7 +37,7 @@ def commands_page() -> str:
     """Every command with its arguments and options, as the command line itself tells them."""
     import typer.main
 
-    root = typer.main.get_command(app)
+    root: Any = typer.main.get_command(app)
     lines = [
         "# Commands",
         "",
@@ -199,4 +198,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -49,7 +49,7 @@ def compare(
     shell.document(comparison)
     for warning in comparison.warnings:
         shell.note(warning.text)
-    shell.say(*drawn(_table(comparison), terminal=shell.console(stderr=json_output).is_terminal))
+    shell.say(drawn(_table(comparison), terminal=shell.on_terminal))
     shell.finish(_exit_code(comparison))
 
 
