@@ -25,6 +25,9 @@ _ROOMS = (
     "watch",
     "plan",
     "host",
+    "incidents",
+    "pins",
+    "patch",
     "gateway",
 )
 
