@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -240,15 +240,15 @@ def _change(
     if dry_run:
         with_image(path.read_bytes().decode("utf-8"), name, engine, after, str(path))
     else:
-        _keep_former(shell, name, before)
+        _keep_former(shell, name, before, record.at)
         write_image(path, name, engine, after)
         _keep(shell, record)
     shell.say(f"{'would write' if dry_run else 'wrote'} to {path}:", f"  {name}: {before}", f"     -> {after}")
     return {"engine": name, "before": before, "image": after, "digest": record.digest, "dry_run": dry_run}
 
 
-def _keep_former(shell: Shell, name: str, before: str) -> None:
-    """A pin that was written by hand is in no ledger yet."""
+def _keep_former(shell: Shell, name: str, before: str, changed_at: str) -> None:
+    """A pin that was written by hand is in no ledger yet; it was there before the change."""
     from pitstop.cli.incidents import opened_ledger
     from pitstop.ledger.records import PinRecord
     from pitstop.supply.reference import parse_reference
@@ -259,7 +259,7 @@ def _keep_former(shell: Shell, name: str, before: str) -> None:
     with opened_ledger(shell) as ledger:
         known = [one for one in ledger.pins(name, limit=1000) if one.digest == former.digest and one.action != "mirror"]
         if not known:
-            at = datetime.now(UTC).isoformat()
+            at = (datetime.fromisoformat(changed_at) - timedelta(microseconds=1)).isoformat()
             ledger.record_pin(PinRecord(engine=name, at=at, image=before, digest=former.digest, action="found"))
 
 
