@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from pitstop.cli.main import app
+from pitstop.cli.main import command_line
 from pitstop.core.config.schema import Config
 from pitstop.core.units import Duration, Share, Size, format_duration, format_size
 
@@ -37,7 +37,7 @@ def commands_page() -> str:
     """Every command with its arguments and options, as the command line itself tells them."""
     import typer.main
 
-    root: Any = typer.main.get_command(app)
+    root: Any = typer.main.get_command(command_line())
     lines = [
         "# Commands",
         "",
