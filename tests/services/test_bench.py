@@ -147,7 +147,7 @@ async def test_a_disturbed_ruler_is_repeated_so_often_and_then_labelled():
     with Visited(FAST) as server:
         document = await measured(server, "prefill", repeats=2)
     assert [record.case for record in document.requests].count("pp400") == 3
-    assert [notice.text for notice in document.warnings if "is repeated" in notice.text].__len__() == 2
+    assert len([notice for notice in document.warnings if "is repeated" in notice.text]) == 2
     assert all(figure.status is not Status.OK for figure in document.figures)
     assert "measured beside others" in document.figures[1].reason
 

@@ -107,7 +107,8 @@ def bench(
         "quality_temperature": quality_temperature, "quality_max_tokens": quality_max_tokens,
         "quality_thinking": quality_thinking,
     }  # fmt: skip
-    settings = replace(settings, quality=quality_of(shell.config_or_empty().quality, asked, method))
+    if not base_url or "quality" in rulers:  # a server given by its URL needs no pitstop.toml, were it wrong
+        settings = replace(settings, quality=quality_of(shell.config_or_empty().quality, asked, method))
     site = _site(shell, engine, base_url, model, kind, api_key_env, active_weights)
     assignment = Assignment(
         run_id=_run_id(),

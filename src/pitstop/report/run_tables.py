@@ -150,7 +150,7 @@ def _notes(figure: Figure) -> Iterator[str]:
     name = f"{figure.case} {metric_title(figure.metric)}".strip()
     if figure.status is not Status.OK or figure.reason:
         yield f"{name}: {figure.status.value}{', ' if figure.reason else ''}{figure.reason}"
-    if figure.interval is not None:
+    if figure.interval is not None and figure.interval[0] != figure.interval[1]:
         low, high = (quantity(bound, figure.unit) for bound in figure.interval)
         yield f"{name}: between {low} and {high}, given how tokens and times were counted"
     share, limit_from = figure.detail.get("share_of_limit"), figure.detail.get("limit_from")

@@ -82,7 +82,7 @@ async def _by_every_ruler(
         result = await _undisturbed(site, bench, ruler, assignment, sites)
         document.figures += result.figures
         document.requests += [*result.requests, *(one for each in result.elsewhere.values() for one in each)]
-        document.warnings += result.warnings
+        document.warnings += [notice for notice in result.warnings if notice not in document.warnings]
         document.tasks = result.tasks or document.tasks
         sent += result.requests
         _merge(elsewhere, result.elsewhere)
@@ -191,6 +191,7 @@ def _invalidated(figure: Figure, reason: str) -> Figure:
 
 
 def _doubted(figure: Figure, reason: str) -> Figure:
-    if figure.status is not Status.OK:
+    if figure.status not in (Status.OK, Status.UNVERIFIED):
         return figure
-    return msgspec.structs.replace(figure, status=Status.UNVERIFIED, reason=reason)
+    told = "; ".join(filter(None, (figure.reason, reason)))
+    return msgspec.structs.replace(figure, status=Status.UNVERIFIED, reason=told)
