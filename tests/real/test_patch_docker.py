@@ -1,0 +1,214 @@
+"""A patch built from a real image, mounted into a real container, and what must never happen on the way."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pitstop.core.config.load import parse
+from pitstop.core.errors import UsageError
+from pitstop.decisions.patching import sha256_of
+from pitstop.launch.plan import plan
+from pitstop.supply.lock import applied
+from pitstop.supply.patch import Workshop, build, check
+from pitstop.supply.patch_launch import imported, problems, refuse_unfit
+from support import docker_engine
+
+pytestmark = pytest.mark.real
+PLACE = "/app/site-packages/vllm/utils/flashinfer.py"
+SOURCE = (
+    'MARK = 1\n\n\ndef a():\n    return (\n        "auto",\n    )\n\n\ndef b():\n    return (\n        "auto",\n    )\n'
+)
+NAME = "pitstop-patch-test"
+
+
+def docker(*words):
+    done = subprocess.run(["docker", *words], check=True, capture_output=True, text=True, timeout=120)
+    return done.stdout.strip()
+
+
+def image_with(folder, source, more=""):
+    """A local image whose site-packages hold this file; returns its id."""
+    folder.mkdir()
+    (folder / "flashinfer.py").write_text(source)
+    (folder / "empty.py").write_text("")
+    (folder / "Dockerfile").write_text(
+        f"FROM {docker_engine.IMAGE}\nCOPY flashinfer.py {PLACE}\nCOPY empty.py /app/site-packages/vllm/__init__.py\n"
+        f"COPY empty.py /app/site-packages/vllm/utils/__init__.py\n{more}"
+    )
+    return docker("build", "--quiet", str(folder)).splitlines()[-1]
+
+
+@pytest.fixture
+def image(tmp_path):
+    docker_engine.ensure()
+    made = [image_with(tmp_path / "one", SOURCE)]
+    yield made[0]
+    subprocess.run(["docker", "rm", "--force", NAME], check=False, capture_output=True, timeout=60)
+    subprocess.run(["docker", "rmi", "--force", *made], check=False, capture_output=True, timeout=60)
+
+
+def config(image, *, patched="", ours=None, pythonpath="/app/site-packages", **more):
+    fields = {"count": 2, "file": PLACE, **more}
+    lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in fields.items())
+    mount = ["-v", f"{patched}:{PLACE}:ro"] if patched else []
+    run = json.dumps(["--network", "host", *docker_engine.mounts(), *mount])
+    return parse(
+        f'[engine.q]\nkind="vllm"\nmodel="m"\nbase_url="http://127.0.0.1:29200/v1"\n'
+        f'[engine.q.launch]\nwith="docker"\nname="{NAME}"\nimage="{image}"\nrun={run}\n'
+        f"command={json.dumps([sys.executable, '-c', 'import time; time.sleep(60)'])}\n"
+        f'[engine.q.launch.env]\nPYTHONPATH="{pythonpath}"\n'
+        f'[patch.cublas]\nengine="q"\nimage="{ours or image}"\n'
+        f"expect='        \"auto\",'\nreplace='        \"cublas\",'\n{lines}\n"
+    )
+
+
+def workshop(settings, folder):
+    return Workshop(settings.engine["q"], os.environ, folder / "patches")
+
+
+def content(path):
+    return Path(path).read_text()
+
+
+def leftovers():
+    return docker("ps", "--all", "--quiet", "--filter", "label=pitstop.patch")
+
+
+async def built(settings, folder):
+    return await build("cublas", settings.patch["cublas"], workshop(settings, folder))
+
+
+async def test_a_patch_is_built_and_mounted_and_really_imported(image, tmp_path):
+    made = await built(config(image), tmp_path)
+    assert made.diff.count('+        "cublas",') == 2
+    assert made.sha256_before == sha256_of(SOURCE.encode())
+    assert content(made.path) == SOURCE.replace('"auto"', '"cublas"')
+    assert not (await built(config(image), tmp_path)).written
+    assert leftovers() == ""
+    settings = config(image, patched=made.path)
+    spec = plan("q", settings.engine["q"], environ=os.environ)
+    await refuse_unfit(settings.patch, spec)
+    container = docker(*spec.argv[1:])
+    pid = int(docker("inspect", "--format", "{{.State.Pid}}", container))
+    found = await imported(settings.patch, spec, container, pid)
+    assert problems(found) == []
+    assert found[0].file == PLACE
+    assert applied(settings.patch, spec) == [f"cublas sha256:{made.sha256}"]
+
+
+async def test_a_copy_that_never_serves_is_found_out(image, tmp_path):
+    made = await built(config(image), tmp_path)
+    settings = config(image, patched=made.path, pythonpath="/other:/app/site-packages")
+    spec = plan("q", settings.engine["q"], environ=os.environ)
+    other = tmp_path / "other/vllm/utils"
+    other.mkdir(parents=True)
+    (tmp_path / "other/vllm/__init__.py").touch()
+    (other / "__init__.py").touch()
+    (other / "flashinfer.py").write_text(SOURCE)
+    at = spec.argv.index("run") + 1
+    container = docker(*spec.argv[1:at], "-v", f"{tmp_path / 'other'}:/other:ro", *spec.argv[at:])
+    found = await imported(settings.patch, spec, container, None)
+    assert "/other/vllm/utils/flashinfer.py" in problems(found)[0]
+    assert "no effect" in problems(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ({"count": 1}, "2 of 1"),
+        ({"count": 3}, "2 of 3"),
+        ({"sha256": "0" * 64}, "sha256"),
+        ({"file": "/nowhere/x.py"}, "no file"),
+        ({"file": "/app/site-packages/vllm"}, "no file"),
+    ],
+)
+async def test_whatever_is_not_exactly_as_expected_is_refused_and_leaves_nothing(image, tmp_path, more, word):
+    with pytest.raises(UsageError, match=word):
+        await built(config(image, **more), tmp_path)
+    assert leftovers() == ""
+    assert not list(tmp_path.glob("patches/*"))
+
+
+async def test_a_digest_that_is_not_here_is_refused(image, tmp_path):
+    for other in ("sha256:" + "0" * 64, "ghcr.io/o/r:v1@sha256:" + "0" * 64):
+        with pytest.raises(UsageError, match="not on this machine"):
+            await built(config(image, ours=other), tmp_path)
+
+
+async def test_a_new_image_still_needs_it_has_it_or_is_something_else(image, tmp_path):
+    same = image_with(tmp_path / "same", "# newer\n" + SOURCE)
+    mended = image_with(tmp_path / "mended", SOURCE.replace("auto", "cublas"))
+    strange = image_with(tmp_path / "strange", SOURCE.replace("auto", "AUTO"))
+    try:
+        seen = {}
+        for name, other in {"own": image, "same": same, "mended": mended, "strange": strange}.items():
+            settings = config(other, ours=image)
+            found = await check("cublas", settings.patch["cublas"], workshop(settings, tmp_path))
+            seen[name] = (found.status, found.bound)
+        assert seen == {
+            "own": ("needed", True), "same": ("needed", False), "mended": ("fixed-upstream", False),
+            "strange": ("does-not-apply", False),
+        }  # fmt: skip
+        with pytest.raises(UsageError, match="not needed"):
+            await built(config(mended), tmp_path)
+        made = await built(config(image), tmp_path)
+        settings = config(same, ours=image, patched=made.path)
+        with pytest.raises(UsageError, match="belongs to"):
+            await refuse_unfit(settings.patch, plan("q", settings.engine["q"], environ=os.environ))
+    finally:
+        docker("rmi", "--force", same, mended, strange)
+
+
+async def test_a_mounted_file_that_is_not_the_patch_is_refused(image, tmp_path):
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(SOURCE)
+    for patched, word in ((wrong, "not what the patch makes"), (tmp_path / "absent.py", "cannot be read")):
+        settings = config(image, patched=str(patched))
+        with pytest.raises(UsageError, match=word):
+            await refuse_unfit(settings.patch, plan("q", settings.engine["q"], environ=os.environ))
+
+
+async def test_a_build_that_is_interrupted_or_killed_leaves_no_container_for_good(image, tmp_path):
+    task = asyncio.create_task(built(config(image), tmp_path))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert leftovers() == ""
+    labels = ("--label", "pitstop.patch=x", "--label", "pitstop.patch.pid=999999999")
+    docker("create", "--name", f"{NAME}-old", *labels, image, "true")
+    await built(config(image), tmp_path)
+    assert leftovers() == ""
+
+
+def test_sigterm_in_the_middle_leaves_no_container(image, tmp_path):
+    file = tmp_path / "pitstop.toml"
+    run = json.dumps(["--network", "host"])
+    file.write_text(
+        f'[engine.q]\nkind="vllm"\nmodel="m"\nbase_url="http://127.0.0.1:29200/v1"\n[engine.q.launch]\nwith="docker"\n'
+        f'name="{NAME}"\nimage="{image}"\nrun={run}\n[patch.p]\nengine="q"\nimage="{image}"\nfile="{PLACE}"\ncount=2\n'
+        "expect='        \"auto\",'\nreplace='        \"cublas\",'\n"
+    )
+    slow = tmp_path / "bin"
+    slow.mkdir()
+    real = subprocess.run(["which", "docker"], check=True, capture_output=True, text=True).stdout.strip()
+    (slow / "docker").write_text(f'#!/bin/sh\n[ "$1" = cp ] && sleep 20\nexec {real} "$@"\n')
+    (slow / "docker").chmod(0o755)
+    program = "import typer; from pitstop.cli import patch; app = typer.Typer(); patch.register(app); app()"
+    environ = {**os.environ, "PATH": f"{slow}:{os.environ['PATH']}", "PITSTOP_HOME": str(tmp_path / "home")}
+    argv = [sys.executable, "-c", program, "patch", "build", "p", "--config", str(file)]
+    with subprocess.Popen(argv, env=environ, stderr=subprocess.PIPE) as child:
+        deadline = time.monotonic() + 30
+        while not leftovers() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert leftovers()
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == 130
+    assert leftovers() == ""
