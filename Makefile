@@ -14,7 +14,7 @@ demo: $(VENV)/.demo   ## the main job, on an embedded engine: a real trial, a ve
 
 test: $(VENV)/.dev    ## everything that needs only Python: lint, types, unit and end-to-end tests
 	$(MAKE) -s lint
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -m "not real" -n 2 --dist loadfile
 
 check: lint           ## the quick part of `make test`
 
