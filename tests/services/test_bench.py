@@ -10,7 +10,7 @@ import pytest
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.footprint import FootprintHints
 from pitstop.core.config.host import Host
-from pitstop.core.documents import RunDocument, Status, encode
+from pitstop.core.documents import Notice, RunDocument, Status, encode
 from pitstop.core.errors import UsageError
 from pitstop.core.units import Size
 from pitstop.rulers.decode import Decode
@@ -18,6 +18,7 @@ from pitstop.services import bench
 from pitstop.services.assignment import Assignment
 from pitstop.services.bench import measure
 from pitstop.services.site import Site
+from pitstop.services.surroundings import Surroundings
 from support.benches import bench_for
 from support.paced import PacedServer
 from support.script import Pace
@@ -149,7 +150,7 @@ async def test_a_disturbed_ruler_is_repeated_so_often_and_then_labelled():
     assert [record.case for record in document.requests].count("pp400") == 3
     assert len([notice for notice in document.warnings if "is repeated" in notice.text]) == 2
     assert all(figure.status is not Status.OK for figure in document.figures)
-    assert "measured beside others" in document.figures[1].reason
+    assert "requests came from somebody else" in document.figures[1].reason
 
 
 async def test_through_a_gateway_the_load_of_others_is_part_of_what_is_measured():
@@ -157,7 +158,36 @@ async def test_through_a_gateway_the_load_of_others_is_part_of_what_is_measured(
         document = await measured(server, "prefill", via_gateway=True)
     assert [record.case for record in document.requests].count("pp400") == 1
     assert document.settings["via_gateway"] is True
-    assert all("measured beside others" not in figure.reason for figure in document.figures)
+    assert all("somebody else" not in figure.reason for figure in document.figures)
+
+
+class Restarted(PacedServer):
+    """Its counters begin anew after the first measured prompt."""
+
+    def _chat(self, connection, request, now):
+        if self._counts.finished == 3:
+            self._counts.generated = self._counts.prompt = self._counts.finished = 0
+        return super()._chat(connection, request, now)
+
+
+async def test_figures_across_a_restart_are_invalid_even_where_the_engine_names_no_start_time():
+    with Restarted(FAST) as server:
+        server._counts.generated = server._counts.prompt = 100_000
+        document = await measured(server, "prefill", settings={"runs": 3})
+    assert {figure.status for figure in document.figures} == {Status.INVALID}
+    assert "went down" in document.figures[0].reason
+    assert "wrong-engine" in {notice.code for notice in document.warnings}
+
+
+@pytest.mark.parametrize("via_gateway", [False, True])
+async def test_a_box_that_compacts_memory_is_measured_again_and_then_labelled(monkeypatch, via_gateway):
+    notice = Notice(code="kcompactd", text="the kernel compacted memory for 9 s of 10 s")
+    monkeypatch.setattr(Surroundings, "notices", lambda _: (notice,))
+    with PacedServer(FAST) as server:
+        document = await measured(server, "prefill", repeats=1, via_gateway=via_gateway)
+    assert [record.case for record in document.requests].count("pp400") == 2
+    assert all(figure.status is Status.UNVERIFIED for figure in document.figures)
+    assert "the kernel compacted memory" in document.figures[0].reason
 
 
 async def test_answers_that_nothing_times_are_not_asked_for_again_because_of_others(monkeypatch):

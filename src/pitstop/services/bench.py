@@ -27,6 +27,7 @@ from pitstop.services.surroundings import Look, Surroundings, between, look, tra
 Save = Callable[[RunDocument], None]
 Elsewhere = dict[str, list[RequestRecord]]  # by base URL
 FOREIGN = "foreign-requests"  # the label of a ruler's run that others disturbed
+WRONG_ENGINE = "wrong-engine"
 LOOK_AGAIN_S = (0.1, 0.5)  # engines publish what they counted some time after the reply, vLLM after its next step
 # Others' requests change no answer, and no ruler of hours is repeated for them.
 _TIMES_NOTHING = frozenset({"quality"})
@@ -94,23 +95,30 @@ async def _by_every_ruler(
 async def _undisturbed(
     site: Site, bench: Bench, ruler: Ruler, assignment: Assignment, sites: Sequence[Site]
 ) -> RulerResult:
-    """Measure until nobody else used the box meanwhile, or the repeats are used up; then the figures are labelled."""
+    """Measure until nothing disturbed the box meanwhile, or the repeats are used up; then the figures are labelled."""
     kept = RulerResult()
-    alone = not assignment.via_gateway and ruler.name not in _TIMES_NOTHING
     for left in range(assignment.repeats, -1, -1):
         result, notices = await _once(site, bench, ruler, assignment.ordered, sites)
         kept.requests += result.requests
         _merge(kept.elsewhere, result.elsewhere)
-        disturbed = [notice for notice in notices if notice.code == FOREIGN] if alone else []
+        disturbed = _disturbances(ruler, assignment, notices)
         if disturbed and left:
-            kept.warnings.append(Notice(code=FOREIGN, text=f"{ruler.name} is repeated: {disturbed[0].text}"))
+            kept.warnings.append(Notice(code=disturbed[0].code, text=f"{ruler.name} is repeated: {disturbed[0].text}"))
             continue
-        doubt = f"measured beside others: {disturbed[0].text}" if disturbed else ""
+        doubt = f"the box was not clean: {'; '.join(notice.text for notice in disturbed)}" if disturbed else ""
         kept.figures = [_doubted(figure, doubt) for figure in result.figures] if doubt else result.figures
         kept.warnings += [*result.warnings, *notices]
         kept.tasks = result.tasks
         break
     return kept
+
+
+def _disturbances(ruler: Ruler, assignment: Assignment, notices: Sequence[Notice]) -> list[Notice]:
+    """What makes these figures those of another box: others' requests, compaction, swap, clocks held down."""
+    if ruler.name in _TIMES_NOTHING:
+        return []
+    harmless = {WRONG_ENGINE, FOREIGN} if assignment.via_gateway else {WRONG_ENGINE}
+    return [notice for notice in notices if notice.code not in harmless]
 
 
 async def _once(
@@ -120,10 +128,10 @@ async def _once(
     result = await ruler.measure(bench)
     after = await site.identity()
     around = await _since(looked, site, sites, result.requests, result.elsewhere)
-    invalid = mismatch(ordered, before, after)
+    invalid = mismatch(ordered, before, after) or around.foreign[site.name].reset
     if invalid:
         result.figures = [_invalidated(figure, invalid) for figure in result.figures]
-        return result, (Notice(code="wrong-engine", text=invalid),)
+        return result, (Notice(code=WRONG_ENGINE, text=invalid),)
     return result, around.notices()
 
 

@@ -19,7 +19,9 @@ from pitstop.services.compare import foreign
 Key = tuple[str, str, str]  # ruler, case, metric
 
 # Settings that do not change what one figure means: cases carry sizes, streams and thinking in their names.
-_HARMLESS = frozenset({"runs", "rulers", "cases", "request_timeout_s", "concurrency", "pp", "depths", "thinking"})
+_HARMLESS = frozenset(
+    {"runs", "rulers", "cases", "request_timeout_s", "concurrency", "pp", "depths", "thinking", "resumed_at"}
+)
 
 # How often and how many at once changes how much is known, not what; where code runs, neither.
 _HARMLESS_OF_QUALITY = frozenset({"repeats", "parallel", "sandbox", "tasks"})
