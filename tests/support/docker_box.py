@@ -74,16 +74,42 @@ def generated(port: int, model: str) -> str:
     return answer["choices"][0]["message"]["content"]
 
 
-def journal(box: Box, trial: Path | None = None) -> list[dict]:
-    """The lines of the latest trial's journal, as far as they are whole."""
-    folder = trial or max(box_trials(box), key=lambda path: path.stat().st_mtime_ns, default=None)
-    if folder is None or not (folder / "journal.jsonl").exists():
+def journal(trial: Path) -> list[dict]:
+    """The lines of a trial's journal, as far as they are whole."""
+    try:
+        content = (trial / "journal.jsonl").read_bytes()
+    except FileNotFoundError:
         return []
-    return [json.loads(line) for line in (folder / "journal.jsonl").read_bytes().split(b"\n") if line.endswith(b"}")]
+    return [json.loads(line) for line in content.split(b"\n") if line.endswith(b"}")]
 
 
-def box_trials(box: Box) -> list[Path]:
-    return [path for path in (box.root / "state/trials").glob("*") if (path / "promise.json").exists()]
+def trials(box: Box) -> list[Path]:
+    """The folders of its trials, oldest first."""
+    found = Path(box.environ["PITSTOP_HOME"], "trials").glob("*/promise.json")
+    return sorted((path.parent for path in found), key=lambda path: path.stat().st_ctime_ns)
+
+
+class Begun:
+    """A command that goes on by itself, and the journal of the trial that it conducts."""
+
+    def __init__(self, box: Box, *argv: str) -> None:
+        self._box, self._known = box, set(trials(box)) if "run" in argv else set()
+        self.process = box.begin(*argv)
+
+    def lines(self) -> list[dict]:
+        """The journal so far; empty until there is a trial. A recovery goes on with the latest one."""
+        new = [trial for trial in trials(self._box) if trial not in self._known]
+        return journal(new[-1]) if new else []
+
+    def wait_for(self, seen, timeout_s: float = 600.0) -> None:
+        """Until the journal shows it, or the command has ended."""
+        wait_until(lambda: self.process.poll() is not None or seen(self.lines()), timeout_s)
+
+    def kill(self) -> int:
+        """SIGKILL, or the exit code of a command that was quicker."""
+        self.process.kill()
+        self.process.communicate(timeout=30)
+        return self.process.returncode
 
 
 def wait_until(what, timeout_s: float = 120.0, poll_s: float = 0.01):
@@ -174,6 +200,18 @@ guard = {{ min_available = "100 MiB" }}
 [trial.quick.variant.new]
 IMAGE = "{new}"
 UBATCH = "16"
+[trial.long]
+engine = "smol"
+rulers = ["decode"]
+cases = ["prose/*/think-off"]
+thinking = ["off"]
+boots = 1
+runs = 3
+max_tokens = 96
+idle_for = "0 s"
+guard = {{ min_available = "100 MiB" }}
+[trial.long.variant.new]
+IMAGE = "{new}"
 [trial.absent]
 engine = "smol"
 boots = 1

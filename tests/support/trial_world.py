@@ -17,8 +17,8 @@ from pitstop.launch.plan import plan
 from pitstop.ledger.store import Ledger
 from pitstop.services.site import Site
 from pitstop.services.trial.conduct import Stage
-from pitstop.services.trial.perform import Crew
 from pitstop.services.trial.promise import Arm, Promise
+from pitstop.services.trial.roles import Crew
 
 ENGINE = Engine(
     kind="llamacpp",
@@ -195,6 +195,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
 
     crew = Crew(
         measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
-        info=info, served=lambda _spec: None, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
+        info=info, served=lambda _spec: None, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00",
+        say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

@@ -1,4 +1,7 @@
-"""The live view of a trial: bars on a terminal, plain lines with the time in a log file."""
+"""The live view of a trial: bars on a terminal, plain lines with the time in a log file.
+
+Both say the step, the arm, what is waited for or measured, how long it will still take, and what memory is left.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from datetime import datetime
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from pitstop.core.units import format_duration
+from pitstop.core.units import format_duration, format_size
 from pitstop.decisions.trial import Action, Do, How, Outcome, State
 
 _WORDS = {
@@ -29,8 +32,14 @@ _LINE_EVERY_S = 10.0  # a log file is for reading
 class LiveView:
     """Watches a trial: `say` takes what is waited for, `progress` the steps of a ruler."""
 
-    def __init__(self, arms: list[str], console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        self._arms, self._console, self._clock = arms, console, clock
+    def __init__(
+        self,
+        arms: list[str],
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        available: Callable[[], int | None] = lambda: None,
+    ) -> None:
+        self._arms, self._console, self._clock, self._available = arms, console, clock, available
         self._began = clock()
         self._boots_began: float | None = None
         self._last_line = 0.0
@@ -56,9 +65,10 @@ class LiveView:
             self._boots_began = self._clock()
         where = f"boot {state.position + 1} of {len(state.boots)}: " if action.boot else ""
         again = f" (attempt {action.attempt})" if action.attempt > 1 else ""
-        self._line(f"{where}{words}{again}")
+        remaining = self._remaining(state)
+        self._line(f"{where}{words}{again}{remaining if action.do is Do.BOOT else ''}{self._memory()}")
         if self._bars and self._whole is not None and self._part is not None:
-            self._bars.update(self._whole, completed=state.position, description=f"trial{self._remaining(state)}")
+            self._bars.update(self._whole, completed=state.position, description=f"trial{remaining}")
             self._bars.reset(self._part, total=None, description=words)
 
     def action_ended(self, action: Action, outcome: Outcome) -> None:
@@ -70,14 +80,14 @@ class LiveView:
     def say(self, text: str) -> None:
         """What is being waited for right now."""
         if self._bars and self._part is not None:
-            self._bars.update(self._part, description=text)
+            self._bars.update(self._part, description=f"{text}{self._memory()}")
         else:
             self._seldom(text)
 
     def progress(self, what: str, done: int, total: int) -> None:
         """Steps of the ruler that runs."""
         if self._bars and self._part is not None:
-            self._bars.update(self._part, description=what, completed=done, total=total)
+            self._bars.update(self._part, description=f"{what}{self._memory()}", completed=done, total=total)
         else:
             self._seldom(f"{what}: {done} of {total}")
 
@@ -92,7 +102,11 @@ class LiveView:
 
     def _seldom(self, text: str) -> None:
         if self._clock() - self._last_line >= _LINE_EVERY_S:
-            self._line(f"  {text}")
+            self._line(f"  {text}{self._memory()}")
+
+    def _memory(self) -> str:
+        available = self._available()
+        return f"; {format_size(available)} available" if available is not None else ""
 
     def _line(self, text: str) -> None:
         self._last_line = self._clock()

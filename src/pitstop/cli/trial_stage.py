@@ -13,7 +13,7 @@ from pitstop.cli.shell import Shell
 from pitstop.client.loop import run
 from pitstop.core.documents import TrialDocument
 from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError
-from pitstop.launch.memory_back import read_memory
+from pitstop.engines.procfs import read_memory
 from pitstop.ledger.store import Ledger
 from pitstop.services.notify import notify
 from pitstop.services.site import Site, site_of
@@ -109,7 +109,8 @@ def _call_for_help(shell: Shell, promise: Promise) -> None:
 
 
 def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]:
-    view = LiveView([arm.name for arm in promise.arms], shell.console(stderr=True))
+    arms = [arm.name for arm in promise.arms]
+    view = LiveView(arms, shell.console(stderr=True), available=lambda: read_memory().available_bytes)
     home = shell.home()
     crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress)
     return Stage(home, site, crew, view, lambda: _ledger(shell, promise.ledger_url_env), time.time), view

@@ -20,9 +20,10 @@ from pitstop.services.trial.interrupts import Interrupts
 from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.noise import boot_figures
-from pitstop.services.trial.perform import Crew, Hands
+from pitstop.services.trial.perform import Hands
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import document, read_runs, transitions
+from pitstop.services.trial.roles import Crew
 from pitstop.services.trial.verdicts import Key, Question, judge_arms
 from pitstop.stats.noise import NoisePrior
 

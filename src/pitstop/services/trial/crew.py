@@ -29,9 +29,9 @@ from pitstop.services.trial.boot_info import BootTimes, boot_info
 from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.memory import expected_after_stop, wait_for
-from pitstop.services.trial.perform import Crew, Say
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import MEMORY
+from pitstop.services.trial.roles import Crew, Say
 
 
 def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progress) -> Crew:

@@ -14,8 +14,8 @@ from pitstop.decisions.trial import How, Outcome
 from pitstop.services.own_requests import own_requests
 from pitstop.services.site import Site
 from pitstop.services.trial.door import Door
-from pitstop.services.trial.perform import Say
 from pitstop.services.trial.promise import Promise
+from pitstop.services.trial.roles import Say
 
 LOOK_EVERY_S = 2.0
 DRAIN_S = 10.0  # what came in just before the gateway's door was shut may finish; whatever takes longer is work

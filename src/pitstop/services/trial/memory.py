@@ -13,7 +13,7 @@ from pitstop.launch.launcher import Running
 from pitstop.launch.memory_back import read_memory, wait_until_back
 from pitstop.launch.orphans import gpu_processes
 from pitstop.services.site import Site
-from pitstop.services.trial.perform import Say
+from pitstop.services.trial.roles import Say
 
 NOTHING_TO_WAIT_FOR = 0
 # Some of what a process holds is shared or comes back as page cache; nine tenths back is an engine gone.

@@ -6,16 +6,16 @@ import contextlib
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import msgspec
 
-from pitstop.core.documents import RunDocument, encode
+from pitstop.core.documents import encode
 from pitstop.core.durable import write_durably
-from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, RequestRefused
-from pitstop.decisions.trial import Action, Boot, Do, How, Outcome
+from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreachable
+from pitstop.core.units import format_duration
+from pitstop.decisions.trial import Action, Do, How, Outcome
+from pitstop.launch.command import CommandFailed
 from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.memory_back import read_memory
 from pitstop.launch.ready import ready
@@ -23,55 +23,10 @@ from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.lifecycle import Owner
 from pitstop.services.site import Site
 from pitstop.services.trial.boot_info import BootTimes
-from pitstop.services.trial.door import Door
 from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
-
-Say = Callable[[str], None]  # what is being waited for, for the live view
-
-
-class Measure(Protocol):
-    """Measures the engine at a site; see `services.bench`."""
-
-    async def __call__(self, site: Site, promise: Promise, boot: Boot) -> RunDocument: ...
-
-
-class Memory(Protocol):
-    """Knows what a stop should give back, and waits until it has; see `services.trial.memory`."""
-
-    async def expected(self, site: Site, running: Running | None) -> int | None: ...
-
-    async def back(self, site: Site, expected: int | None, timeout_s: float) -> None: ...
-
-
-class Idle(Protocol):
-    """Waits until production may be taken down; see `services.trial.idle`."""
-
-    async def __call__(self, site: Site, promise: Promise) -> Outcome: ...
-
-
-class Guarded(Protocol):
-    """A context in which the memory guard watches; leaving it raises GuardTripped when it had to kill."""
-
-    def __call__(self, site: Site, promise: Promise) -> contextlib.AbstractAsyncContextManager[Owner]: ...
-
-
-@dataclass
-class Crew:
-    """The services that the hands call on; each can be replaced in a test."""
-
-    measure: Measure
-    memory: Memory
-    idle: Idle
-    door: Door  # of the gateway; shut by `idle`, and open again when production is proved
-    guarded: Guarded
-    generate: Callable[[Site], Awaitable[str]]  # one token, really generated
-    info: Callable[[Site, Promise, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
-    served: Callable[[LaunchSpec], None]  # hears of what got ready under the guard
-    pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
-    clock: Callable[[], str]
-    say: Say
+from pitstop.services.trial.roles import Crew
 
 
 class Hands:
@@ -101,9 +56,11 @@ class Hands:
             return await self._deeds[action.do](action)
         except LeaseLost:
             raise
-        except (EngineFailed, GuardTripped, RequestRefused) as error:
+        except CommandFailed as error:  # a container engine that is away is nobody's result
+            return Outcome(How.REFUSED, str(error))
+        except (Unreachable, GuardTripped) as error:
             if blames_arm:
-                return Outcome(How.FAILED, await self._end_guard() or str(error))
+                return Outcome(How.FAILED, await self._end_guard() or await self._told(action, error))
             return Outcome(How.REFUSED, str(error))
         except (PitstopError, OSError) as error:
             return Outcome(How.REFUSED, str(error))
@@ -131,7 +88,11 @@ class Hands:
         at, before, began = self._crew.clock(), read_memory().available_bytes, time.monotonic()
         guard = await self._begin_guard(spec)
         await guard.own(await self._launcher.start(spec, self._site.environ))
-        await self._until_ready(spec)
+        running = await self._until_ready(spec)
+        if running.fingerprint != spec.fingerprint:  # a watchdog that does not ask for the lease, or a person
+            raise EngineFailed(
+                f"the engine that came up is not the one ordered ({spec.fingerprint}): {_named(running)}."
+            )
         self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
         self._crew.served(spec)
         return Outcome(How.DONE)
@@ -193,14 +154,25 @@ class Hands:
     async def _memory_back(self) -> None:
         await self._crew.memory.back(self._site, self._expected_bytes, float(self._promise.trial.memory_timeout))
 
-    async def _until_ready(self, spec: LaunchSpec) -> None:
-        await ready(
+    async def _told(self, action: Action, error: PitstopError) -> str:
+        """What went wrong, and who is up in place of the arm, if somebody is."""
+        spec = self._arm_spec(action)
+        try:
+            found = await self._launcher.inspect(spec)
+        except PitstopError:
+            found = None
+        if found is None or found.fingerprint == spec.fingerprint or found.fingerprint in str(error):
+            return str(error)
+        return f"{error}\nWhat is up now is not the engine that was ordered ({spec.fingerprint}): {_named(found)}."
+
+    async def _until_ready(self, spec: LaunchSpec) -> Running:
+        return await ready(
             self._launcher,
             spec,
             self._site.adapter,
             self._site.endpoint,
             float(self._site.config.boot_timeout),
-            progress=lambda waits_for, _elapsed: self._crew.say(waits_for),
+            progress=lambda waits_for, elapsed: self._crew.say(f"{format_duration(elapsed)}: {waits_for}"),
         )
 
     async def _begin_guard(self, spec: LaunchSpec) -> Owner:
@@ -227,3 +199,7 @@ class Hands:
     def _arm_spec(self, action: Action) -> LaunchSpec:
         assert action.boot is not None
         return self._promise.arms[action.boot.arm].spec
+
+
+def _named(running: Running) -> str:
+    return f"it runs as {running.fingerprint}, since {running.started_at}"
