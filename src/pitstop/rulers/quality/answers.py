@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _THOUGHT_BEGIN, _THOUGHT_END = "<think>", "</think>"
+_LOOKED_AT_CHARS = 20_000  # from the end: that is where an answer stands
+_STATED_CHARS = 1_000  # what is longer states no answer
 _MARK = re.compile(
     r"(?:\b(?:final\s+answer|answer|antwort|endergebnis|ergebnis|result|lösung|solution|endantwort)\b"
     r"[ \t*_]*(?:\([^)\n]{0,30}\)[ \t]*)?(?::|=|\bis\b|\bist\b|\blautet\b|\bbeträgt\b)[ \t*_]*:?)",
@@ -38,9 +40,11 @@ def put_forward(answer: str) -> str:
 
     Markup is taken off. Empty when nothing is stated, or when it is stated to be wrong ("not 12").
     """
-    text = said(answer)
+    text = said(answer)[-_LOOKED_AT_CHARS:]
     marked = _marked(text)
     part = marked if marked is not None else _last_statement(text)
+    if len(part) > _STATED_CHARS:
+        return ""
     plain = plain_text(part)
     return "" if _NEGATION.search(plain) else without_aside(plain)
 
@@ -62,12 +66,13 @@ def plain_text(text: str) -> str:
 
 
 def _marked(text: str) -> str | None:
-    boxes = [(match.start(), _braced(text, match.end())) for match in _BOXED.finditer(text)]
+    boxes = [(match.start(), match.end()) for match in _BOXED.finditer(text)]
     marks = [(match.start(), match.end()) for match in _MARK.finditer(text)]
     line = next((found for _, end in reversed(marks) if (found := _rest_of_line(text, end)) is not None), None)
     last_mark = marks[-1][0] if line is not None and marks else -1
     if boxes and boxes[-1][0] > last_mark:
-        at, (inside, end) = boxes[-1]
+        at, opened = boxes[-1]
+        inside, end = _braced(text, opened)
         line_start = text.rfind("\n", 0, at) + 1
         if last_mark < line_start or line is None:
             rest = text[end:].partition("\n")[0]

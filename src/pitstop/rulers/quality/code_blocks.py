@@ -9,9 +9,7 @@ import warnings
 
 from pitstop.rulers.quality.answers import said
 
-_FENCE = re.compile(
-    r"^[ \t]*(```+|~~~+)[ \t]*([\w+.#-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
-)
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([\w+.#-]*)")
 _PYTHON = {"", "python", "py", "python3", "py3"}
 _BEGINNING = re.compile(r"(?:def|async def|class|import|from|@)\b|@|\w+\s*=")
 _LINES = 400  # of bare text that are tried as a beginning or an end of code
@@ -24,7 +22,7 @@ def code_for(answer: str, function: str) -> str:
     them together where it takes several (imports in one, the function in the next).
     """
     text = said(answer)
-    blocks = [textwrap.dedent(body) for _, kind, body in _FENCE.findall(text) if kind.casefold() in _PYTHON]
+    blocks = [textwrap.dedent(body) for kind, body in fenced(text) if kind.casefold() in _PYTHON]
     defining = [block for block in blocks if defines(block, function)]
     if defining:
         last = defining[-1]
@@ -34,6 +32,22 @@ def code_for(answer: str, function: str) -> str:
     if defines(together, function):
         return together.strip()
     return "" if blocks else _bare(text, function)
+
+
+def fenced(text: str) -> list[tuple[str, str]]:
+    """Every fenced block with its language; one that is never closed goes on to the end."""
+    found: list[tuple[str, list[str]]] = []
+    fence = ""
+    for line in text.split("\n"):
+        opening = _FENCE.match(line)
+        if fence and opening and opening[1].startswith(fence) and not opening[2]:
+            fence = ""
+        elif fence:
+            found[-1][1].append(line)
+        elif opening:
+            fence = opening[1]
+            found.append((opening[2], []))
+    return [(kind, "\n".join(lines) + "\n") for kind, lines in found]
 
 
 def defines(code: str, function: str) -> bool:

@@ -57,7 +57,11 @@ def keep(draw: Draw, language: Language) -> Question:
     def reference(numbers: list[int]) -> int:
         return sum(n for n in numbers if n % divisor == 0 and n > limit)
 
-    lists = [[draw.randint(-99, 199) for _ in range(draw.randint(4, 12))] for _ in range(6)]
+    def some() -> list[int]:
+        mixed = [draw.randint(-99, 199) for _ in range(draw.randint(2, 6))]
+        return draw.sample(mixed + [divisor * draw.randint(-9, 40) for _ in mixed], 2 * len(mixed))
+
+    lists = [some() for _ in range(6)]
     edges = [[], [limit, divisor * (limit // divisor + 1)], [-divisor * limit]]
     return function_task("keep(numbers)", wording, language, reference, [(one,) for one in [*lists, *edges]])
 

@@ -41,7 +41,10 @@ class Numeral:
 
 def numerals(text: str, language: Language) -> list[Numeral]:
     """Every number in a text that `plain_text` has been over, in order. One that cannot be read has no values."""
-    return [_numeral(match, text, language) for match in _TOKEN.finditer(text)]
+    found: list[Numeral] = []
+    while match := _TOKEN.search(text, found[-1].end if found else 0):
+        found.append(_numeral(match, text, language))
+    return found
 
 
 def _numeral(match: re.Match[str], text: str, language: Language) -> Numeral:

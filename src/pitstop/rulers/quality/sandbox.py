@@ -22,6 +22,7 @@ from pitstop.rulers.quality.sandbox_argv import Mode, bubblewrap_argv, container
 OUTPUT_LIMIT = 2**20  # bytes of results; the largest right one has a few thousand
 _START_S = 60.0  # for a container to start on a busy box, beyond the time for the code itself
 _READY = b"ready\n"
+_CLIENTS_NEED = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 
 
 class SandboxFailed(PitstopError):
@@ -116,7 +117,7 @@ async def _converse(argv: Sequence[str], said: bytes, timeout_s: float) -> tuple
     try:
         child = await asyncio.create_subprocess_exec(
             *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+            start_new_session=True, env=_environment(),
         )  # fmt: skip
     except OSError as error:
         raise SandboxFailed(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
@@ -132,6 +133,11 @@ async def _converse(argv: Sequence[str], said: bytes, timeout_s: float) -> tuple
                 os.killpg(child.pid, signal.SIGKILL)
             await child.wait()
     return out, complaint
+
+
+def _environment() -> dict[str, str]:
+    """What the clients need, and no key: bubblewrap's own environment can be read from within, in its /proc/1."""
+    return {name: os.environ[name] for name in _CLIENTS_NEED if name in os.environ}
 
 
 async def _tell(child: asyncio.subprocess.Process, said: bytes) -> None:
