@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# What begins the commonest of these lines, for a look at the bytes alone.
+REQUEST_LINES = (b"] Received request ", b"] Generated response ", b"obj=GenerateReqInput(")
 # Lines of vLLM, SGLang, llama.cpp and gateways that repeat a request or an answer.
 _QUOTES = re.compile(
     r"(?:Received|Added|Finished|Adding|Processing) request\b|Generated response"

@@ -17,7 +17,8 @@ from pitstop.decisions.incidents.tracebacks import Raised, Traceback, begins, lo
 BLOCK_BYTES = 1 << 20  # about what stays in a core's cache between one needle and the next
 _BEHIND_BYTES = 1 << 20  # how far before a failure a stop, or after it an end, belongs to it
 _BEFORE_LINES = 3  # lines before a hit that are looked at: the header of a traceback
-_LINGER_LINES = 4  # lines after one: what an abort says
+_LINGER_LINES = 40  # lines after one, of all processes: what an abort says, what an exception chains
+_REGION_LINES = 5000  # a traceback that was torn off must not be waited for through a whole log
 _LOOK_BACK_BYTES = 64 * 1024
 _MAX_EVENTS = 5000  # of one log; a log with more of them repeats itself
 _MODULES = re.compile(r"(?:[a-zA-Z_]\w*\.)+(?=[A-Z]\w*(?:Error|Exception))")  # in front of an exception's class
@@ -70,8 +71,25 @@ class _Reader:
         prefilter, consumed = Prefilter(self.catalogue.anchors()), 0
         for start, block in blocks(self.text, BLOCK_BYTES):
             for hit in prefilter.hits(block, max(0, consumed - start)):
-                if start + hit >= consumed and len(self.events) < _MAX_EVENTS:
-                    consumed = _Region(self, start + line_start(block, hit), consumed).walk()
+                if start + hit < consumed or len(self.events) >= _MAX_EVENTS:
+                    continue
+                begin, end = line_start(block, hit), line_end(block, hit)
+                if self._is_nothing(block[begin:end]):
+                    consumed = start + end
+                else:
+                    consumed = _Region(self, start + begin, consumed).walk()
+
+    def _is_nothing(self, raw: bytes) -> bool:
+        """Whether a line that the prefilter found is an everyday one after all: most are, and cost only this."""
+        if any(word in raw for word in quoting.REQUEST_LINES):
+            return True
+        line = read_line(raw)
+        if begins(line.text):
+            return False
+        if quoting.quotes_a_user(line.text):
+            return True
+        message = _MODULES.sub("", line.text.strip())
+        return self.catalogue.match(quoting.without_quotations(message)) is None and not _lone_exception(line)
 
     def surroundings(self) -> None:
         """Starts, stops, ends and work around what was found."""
@@ -168,14 +186,15 @@ class _Region:
         """Work through the region; returns the offset behind it."""
         quoted = self._inside_a_quotation()
         linger, end = _LINGER_LINES, self._start
-        for at, raw in _lines(self._reader.text, self._start):
+        for number, (at, raw) in enumerate(_lines(self._reader.text, self._start)):
             line = read_line(raw, self._reader.until)
             quoted = self._still_quoted(line, quoted)
             if not quoted:
                 self._take(line, at)
             end = at + len(raw)
-            linger = linger if at < self._hit or self._open else linger - 1
-            if linger < 0:
+            unfinished = at < self._hit or any(not one.complete for one, _ in self._open.values())
+            linger = _LINGER_LINES if unfinished else linger - 1
+            if linger < 0 or number > _REGION_LINES:
                 break
         for key in list(self._open):
             self._close(key)

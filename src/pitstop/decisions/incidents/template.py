@@ -8,7 +8,7 @@ import re
 _MAX_CHARS = 300
 _STEPS = (
     (re.compile(r"\b0x[0-9a-fA-F]+|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22,27}\b"), "<hex>"),
-    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b"), "<hex>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b"), "<hex>"),
     (re.compile(r"(?<![\w.])(?:/[\w.@+\-]+){2,}/?"), "<path>"),
     (re.compile(r"(?<!\w)(['\"]).{0,400}?\1(?!\w)"), "<quoted>"),
     (re.compile(r"\d+(?:[.,:]\d+)*"), "<n>"),
