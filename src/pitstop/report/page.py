@@ -24,6 +24,7 @@ from pitstop.report.samples import samples_table
 from pitstop.report.sentences import production_sentence, run_caveats, run_headline, trial_headlines
 from pitstop.report.sheet import Page, Section, filled, render_page
 from pitstop.report.table import Table
+from pitstop.report.task_tables import NamedRun, task_table, transcripts
 from pitstop.report.trial_plots import memory_plots, verdict_plots
 from pitstop.report.trial_tables import other_verdicts_table, values_table, verdict_table
 
@@ -77,6 +78,7 @@ def _run_sections(run: RunDocument) -> list[Section]:
         Section(
             "Figures", plots=tuple(figure_plots(arms_of([("", run)]), run.settings)), tables=tuple(figure_tables(run))
         ),
+        _tasks_section([("", run)]),
         Section("Requests", tables=filled([requests_table(run.requests)]), folded=filled([samples_table([("", run)])])),
         Section("Engine and conditions", tables=filled([identity_table(run.engine), conditions_table(run)])),
         Section("What was asked", tables=filled([facts_table("asked for", run.settings)])),
@@ -116,6 +118,7 @@ def _trial_sections(trial: TrialDocument, promotion: str) -> list[Section]:
             tables=filled([values_table(trial)]),
             folded=filled([samples_table(runs)]),
         ),
+        _tasks_section(runs),
         Section(
             "Arms",
             plots=tuple(memory_plots(trial.arms)),
@@ -128,6 +131,11 @@ def _trial_sections(trial: TrialDocument, promotion: str) -> list[Section]:
         Section("Timeline", folded=filled([log_table(trial)])),
         Section("Method", notes=tuple(method_notes(rulers, verdicts=True))),
     ]
+
+
+def _tasks_section(runs: list[NamedRun]) -> Section:
+    """Quality task by task; left out of the page where there are none."""
+    return Section("Tasks", tables=filled([task_table(runs)]), transcripts=transcripts(runs))
 
 
 def _titled(table: Table, title: str) -> Table:

@@ -30,6 +30,14 @@ class Plot:
 
 
 @dataclass(frozen=True)
+class Transcript:
+    """What was said, folded away: parts with their names, shown as they are."""
+
+    title: str
+    parts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Section:
     title: str
     lead: str = ""
@@ -38,6 +46,7 @@ class Section:
     folded: tuple[Table, ...] = ()  # shown when asked for
     notes: tuple[tuple[str, str], ...] = ()
     code: str = ""
+    transcripts: tuple[Transcript, ...] = ()
 
     @property
     def filled(self) -> bool:

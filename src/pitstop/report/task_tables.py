@@ -1,0 +1,141 @@
+"""Quality task by task and arm by arm: what changed, and what was said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pitstop.core.documents import RunDocument, TaskRecord
+from pitstop.report.clean import one_line
+from pitstop.report.sheet import Transcript
+from pitstop.report.table import Cell, Column, Table, Tone
+
+RIGHT, UNAVAILABLE = "right", "unavailable"
+_SHOWN_CHARS = 3_000  # of each part of a transcript: a page of a trial stays below a few megabytes
+_MOST_TRANSCRIPTS = 150
+
+NamedRun = tuple[str, RunDocument]  # arm, one of its boots
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One task in every arm."""
+
+    task: str
+    level: str
+    arms: tuple[tuple[TaskRecord, ...], ...]
+
+    @property
+    def shares(self) -> tuple[float | None, ...]:
+        """Per arm the share of attempts that is right; None where none could be judged."""
+        return tuple(_share(attempts) for attempts in self.arms)
+
+    @property
+    def changed(self) -> bool:
+        return len({share for share in self.shares if share is not None}) > 1
+
+
+def task_table(runs: Sequence[NamedRun]) -> Table:
+    """A row per task, a column per arm; with several arms those that changed come first."""
+    arms, rows = _rows(runs)
+    columns = (Column("task"), Column("level"), *(Column(one_line(arm) or "outcome") for arm in arms))
+    if len(arms) > 1:
+        columns = (*columns, Column("change"))
+        rows = sorted(rows, key=lambda row: not row.changed)
+    return Table("task by task", columns, tuple(_cells(row, several=len(arms) > 1) for row in rows), _notes(rows))
+
+
+def transcripts(runs: Sequence[NamedRun]) -> tuple[Transcript, ...]:
+    """What was said: of a trial to the tasks that changed, of a single run wherever it is not right."""
+    arms, rows = _rows(runs)
+    shown = [row for row in rows if row.changed] if len(arms) > 1 else rows
+    told = [
+        _transcript(arm, one)
+        for row in shown
+        for arm, attempts in zip(arms, row.arms, strict=True)
+        for one in attempts
+        if len(arms) > 1 or one.outcome != RIGHT
+    ]
+    return tuple(told[:_MOST_TRANSCRIPTS])
+
+
+def _rows(runs: Sequence[NamedRun]) -> tuple[list[str], list[_Row]]:
+    arms = list(dict.fromkeys(arm for arm, run in runs if run.tasks))
+    records: dict[str, dict[str, list[TaskRecord]]] = {}
+    for arm, run in runs:
+        for one in run.tasks:
+            records.setdefault(one.task, {}).setdefault(arm, []).append(one)
+    rows = [
+        _Row(task, next(iter(by_arm.values()))[0].level, tuple(tuple(by_arm.get(arm, ())) for arm in arms))
+        for task, by_arm in records.items()
+    ]
+    return arms, rows
+
+
+def _cells(row: _Row, *, several: bool) -> tuple[Cell, ...]:
+    told = (Cell(row.task, Tone.STRONG if row.changed else Tone.PLAIN), Cell(row.level, Tone.MUTED))
+    arms = tuple(Cell(_outcomes(attempts), _tone(attempts)) for attempts in row.arms)
+    return (*told, *arms, _change(row)) if several else (*told, *arms)
+
+
+def _outcomes(attempts: Iterable[TaskRecord]) -> str:
+    """`right`, or with repeats `3 × right, 1 × cut-off`."""
+    counts = Counter(one.outcome for one in attempts)
+    if not counts:
+        return "not asked"
+    if counts.total() == 1:
+        return next(iter(counts))
+    return ", ".join(f"{count} × {outcome}" for outcome, count in counts.most_common())
+
+
+def _tone(attempts: Sequence[TaskRecord]) -> Tone:
+    share = _share(attempts)
+    if share is None:
+        return Tone.MUTED
+    return Tone.GOOD if share == 1 else Tone.BAD if share == 0 else Tone.WARN
+
+
+def _change(row: _Row) -> Cell:
+    """Of the last arms against the first, which is production."""
+    base, *others = row.shares
+    known = [share - base for share in others if share is not None and base is not None]
+    if not any(known):
+        return Cell("", Tone.MUTED)
+    words = "gained" if min(known) >= 0 else "lost" if max(known) <= 0 else "both ways"
+    return Cell(words, {"gained": Tone.GOOD, "lost": Tone.BAD}.get(words, Tone.WARN))
+
+
+def _notes(rows: Sequence[_Row]) -> tuple[str, ...]:
+    changed = sum(row.changed for row in rows)
+    unavailable = sum(None in row.shares for row in rows)
+    several = any(len(row.arms) > 1 for row in rows)
+    return (
+        *((f"{changed} of {len(rows)} tasks came out differently; the verdict says if that is more than chance.",)
+          if several else ()),
+        *((f"{unavailable} tasks could not be judged here in every arm, and count neither way.",) if unavailable else ()),
+    )  # fmt: skip
+
+
+def _share(attempts: Sequence[TaskRecord]) -> float | None:
+    judged = [one for one in attempts if one.outcome != UNAVAILABLE]
+    return sum(one.outcome == RIGHT for one in judged) / len(judged) if judged else None
+
+
+def _transcript(arm: str, one: TaskRecord) -> Transcript:
+    where = f"{arm}, " if arm else ""
+    parts = (
+        ("asked", one.prompt),
+        ("right would be", one.wanted),
+        ("thought", one.reasoning),
+        ("answered", one.answer),
+        ("taken for the answer", "" if one.got == one.answer else one.got),
+        ("judged", f"{one.outcome}{': ' if one.reason else ''}{one.reason}"),
+    )
+    shown = tuple((name, _abridged(text)) for name, text in parts if text)
+    return Transcript(f"{one.task}: {where}repeat {one.repeat + 1}, {one.outcome}", shown)
+
+
+def _abridged(text: str) -> str:
+    half = _SHOWN_CHARS // 2
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:half]}\n[…]\n{text[-half:]}"
