@@ -52,6 +52,23 @@ def test_a_server_that_buffers_and_flushes_gives_no_rate() -> None:
     assert found.buffered
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_lump_and_the_rest_of_another_give_no_rate(counted: bool) -> None:
+    """200 tokens a second, handed out every 0.3 s: 51 tokens at once, then the other nine. 9 / 0.3 is no rate."""
+    found = decode_of(events(51, 9, gap_s=0.3, counted=counted), 60, LENGTH)
+    assert (found.value, found.buffered) == (None, True)
+    assert "holds tokens back" in found.reason
+
+
+def test_a_parser_that_held_back_the_beginning_leaves_the_rate_of_the_rest() -> None:
+    found = decode_of(events(300, *[2] * 60), 420, LENGTH)
+    assert found.value == pytest.approx(20.0)
+
+
+def test_the_first_step_of_a_short_reply_is_no_lump() -> None:
+    assert decode_of(events(9, 3, 3), 15, LENGTH).value == pytest.approx(30.0)
+
+
 def test_lumps_that_are_a_small_part_widen_the_figure() -> None:
     """Forty lumps of 25 tokens: what made the last lump may be missing its end."""
     lumps = [TokenEvent(0.25 * (n // 25) + 20e-6 * (n % 25), 4, "answer", n + 1) for n in range(1000)]

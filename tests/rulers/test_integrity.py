@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from pitstop.core.documents import RequestRecord
 from pitstop.engines.adapter import Counters
-from pitstop.rulers.integrity import doubts_of_counters, doubts_of_reply
+from pitstop.rulers.integrity import doubts_of_counters, doubts_of_prompt, doubts_of_reply
 
 
 def reply(tokens=100, *, events=100, text_bytes=400, ok=True, anomalies=()):
@@ -63,3 +63,33 @@ def test_honest_accounting_of_any_speculation_is_never_doubted(tokens, data):
     events = data.draw(st.integers(1, tokens))
     text_bytes = data.draw(st.integers(tokens, tokens * 8))
     assert doubts_of_reply(reply(tokens, events=events, text_bytes=text_bytes)) == ()
+
+
+def prompt(claimed, cached=None, ok=True):
+    return RequestRecord(ruler="prefill", case="c", ok=ok, prompt_tokens=claimed, cached_tokens=cached)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "cached", "counted", "finished", "expected"),
+    [
+        (8000, None, 8000, 1, ""),
+        (8000, None, 8001, None, ""),
+        (8000, 160, 7840, 1, ""),  # a server that leaves out what it had cached
+        (8000, 160, 8000, 1, ""),  # and one that does not
+        (8000, None, None, None, ""),
+        (8000, None, 800, 1, "8000 prompt tokens, the server's counter went up by 800"),
+        (8000, None, 12_000, 1, "went up by 12000"),
+        (8000, None, 12_000, 2, "somebody else"),
+        (8000, None, 12_000, None, "somebody else"),
+        (40_000, None, None, None, "40000 prompt tokens for 32000 bytes"),
+        (None, None, 8000, 1, ""),
+    ],
+)
+def test_prompt_tokens_are_held_against_the_counter_and_the_text(claimed, cached, counted, finished, expected):
+    done = Counters(prompt_tokens=counted, requests_finished=finished)
+    doubts = doubts_of_prompt(prompt(claimed, cached), done, 32_000)
+    assert any(expected in doubt for doubt in doubts) if expected else doubts == ()
+
+
+def test_a_prompt_that_failed_is_not_judged():
+    assert doubts_of_prompt(prompt(9, ok=False), Counters(prompt_tokens=0), 1) == ()

@@ -138,3 +138,20 @@ async def test_failed_requests_are_not_averaged():
     figure = figure_of(result, "pp400", "prefill_tok_s")
     assert figure.status is Status.UNAVAILABLE
     assert "failed" in figure.reason
+
+
+class Exaggerating(PacedServer):
+    """Counts every prompt twice in its replies; its counters know better."""
+
+    def _chat(self, connection, request, now):
+        before = self._counts.prompt
+        result = super()._chat(connection, request, now)
+        self._counts.prompt = before + (self._counts.prompt - before) // 2
+        return result
+
+
+async def test_prompt_tokens_that_the_counters_do_not_know_of_leave_the_figure_unverified():
+    result, _ = await measured(server_kind=Exaggerating)
+    figure = figure_of(result, "pp400", "prefill_tok_s")
+    assert figure.status is Status.UNVERIFIED
+    assert "the server's counter went up by 200" in figure.reason

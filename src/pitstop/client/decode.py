@@ -21,6 +21,9 @@ BURST_MOST_S = 0.001  # but never more than this: a thousand steps a second are 
 DEEPEST_STEP_TOK = 16  # speculation in use drafts at most 15 tokens and adds one
 # A burst with more of a reply than this, and more than a step holds, was held back somewhere.
 BUFFERED_SHARE = 0.10
+# A first burst of most of a reply with so few behind it is one lump and the rest of another: a buffer's times again.
+# With more behind it, it is a parser that held back what came before the answer, and the rest has its own times.
+FEW_BURSTS = 10
 FASTEST_TOK_S = 5_000.0  # beyond any published single stream on one GPU, and where flushing a buffer begins
 MARKUP_TOK = (
     4  # tokens that a parser may swallow before the first or after the last text: <|channel|>analysis<|message|>
@@ -76,7 +79,7 @@ def decode_of(events: Sequence[TokenEvent], tokens: int | None, ending: Ending) 
     bursts = bursts_of(events)
     counts = _counts(bursts, tokens)
     share = _largest_share(bursts, counts)
-    reason = _why_not(bursts, share, sent)
+    reason = _why_not(bursts, max(share, _share_of_lump(bursts, counts)), sent)
     if reason:
         return Decode(seed=seed, tokens_per_event=per_event, buffered=len(events) > 1, reason=reason)
     held_tok = share * sent if share * sent > DEEPEST_STEP_TOK else 0.0
@@ -156,6 +159,13 @@ def _largest_share(bursts: list[Burst], counts: list[int]) -> float:
         return max((b - a for a, b in pairwise(counts)), default=0) / counts[-1]
     text = sum(burst.text_bytes for burst in bursts)
     return max((burst.text_bytes for burst in bursts[1:]), default=0) / text if text else 1 / len(bursts)
+
+
+def _share_of_lump(bursts: list[Burst], counts: list[int]) -> float:
+    """The first burst's share of the reply, where it is the larger part and hardly anything follows; else 0."""
+    text = sum(burst.text_bytes for burst in bursts)
+    share = counts[0] / counts[-1] if counts and counts[-1] else bursts[0].text_bytes / text if text else 0.0
+    return share if share >= 0.5 and len(bursts) <= FEW_BURSTS else 0.0
 
 
 def _estimated(

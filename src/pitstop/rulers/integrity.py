@@ -23,6 +23,7 @@ DOUBTFUL = (
 )
 # Bytes of text a token: German, English and code come to 2.5 to 6; at twice the upper end tokens were missed.
 MOST_BYTES_PER_TOK = 12
+MOST_TEMPLATE_TOK = 200  # gpt-oss's opens with about 70; more than the bytes of the text beyond it is no count
 _TOO_SHORT_TO_JUDGE_TOK = 16
 _COUNTER_TOLERANCE = 0.02
 
@@ -56,6 +57,24 @@ def doubts_of_counters(records: Sequence[RequestRecord], done: Counters) -> tupl
     if done.requests_finished is not None and done.requests_finished <= len(records):
         return (f"the replies claim {claimed} tokens, the server counted {counted} for the same requests",)
     return (f"the server generated {counted} tokens meanwhile, of which {claimed} are ours: somebody else used it",)
+
+
+def doubts_of_prompt(record: RequestRecord, done: Counters, sent_bytes: int) -> tuple[str, ...]:
+    """Whether one prompt can have as many tokens as its reply says: by the server's counter over it, and by its text.
+
+    A server may count what it took from its cache or not.
+    """
+    claimed, counted = record.prompt_tokens, done.prompt_tokens
+    if not record.ok or claimed is None:
+        return ()
+    if claimed > sent_bytes + MOST_TEMPLATE_TOK:
+        return (f"the reply counts {claimed} prompt tokens for {sent_bytes} bytes of text",)
+    tolerance = max(1.0, _COUNTER_TOLERANCE * claimed)
+    if counted is None or claimed - (record.cached_tokens or 0) - tolerance <= counted <= claimed + tolerance:
+        return ()
+    told = f"the reply counts {claimed} prompt tokens, the server's counter went up by {counted}"
+    others = counted > claimed and (done.requests_finished is None or done.requests_finished > 1)
+    return (f"{told}: somebody else used it" if others else told,)
 
 
 def _claimed(records: Sequence[RequestRecord]) -> int | None:

@@ -15,6 +15,7 @@ from pitstop.rulers.asking import Asker, Wish
 from pitstop.rulers.calibrate import Calibrated, Unfit, calibrate
 from pitstop.rulers.coldness import Coldness, judge, worst
 from pitstop.rulers.figures import Bounds, Measured, failure_reason
+from pitstop.rulers.integrity import doubts_of_prompt
 from pitstop.rulers.lateness import first_token_lateness
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.text import NaturalText, load_text
@@ -22,10 +23,11 @@ from pitstop.rulers.text import NaturalText, load_text
 
 @dataclass(frozen=True)
 class Run:
-    """One measured request and whether its prompt was really computed."""
+    """One measured request, whether its prompt was really computed, and whether its tokens can be so many."""
 
     reply: Reply
     coldness: Coldness
+    doubts: tuple[str, ...] = ()  # of its prompt tokens
 
     @property
     def record(self) -> RequestRecord:
@@ -70,8 +72,12 @@ async def _measure(asker: Asker, text: NaturalText, size_tok: int, sizes_done: i
 async def _run(asker: Asker, case: str, size: Calibrated) -> Run:
     before = await asker.counters()
     reply = await asker.ask(case, Wish(size.text, max_tokens=1))
-    delta = since(before, await asker.counters())
-    return Run(reply, judge(reply.record, delta, asker.bench.capabilities.cache_block_tok))
+    delta, sent_bytes = since(before, await asker.counters()), len(size.text.encode())
+    doubts = doubts_of_prompt(reply.record, delta, sent_bytes)
+    if doubts:  # engines publish what they counted some time after the reply
+        delta = since(before, await asker.settled_counters())
+        doubts = doubts_of_prompt(reply.record, delta, sent_bytes)
+    return Run(reply, judge(reply.record, delta, asker.bench.capabilities.cache_block_tok), doubts)
 
 
 def _figures(asker: Asker, case: str, size: Calibrated, text: NaturalText, runs: list[Run]) -> list[Figure]:
@@ -82,7 +88,8 @@ def _figures(asker: Asker, case: str, size: Calibrated, text: NaturalText, runs:
         reason = failure_reason([run.record for run in runs])
         return [measured.unavailable(metric, reason) for metric in ("prefill_tok_s", "ttft_s")]
     cold = worst([run.coldness for run in good])
-    doubts = first_token_lateness([run.reply for run in good])
+    counts = dict.fromkeys(doubt for run in good for doubt in run.doubts)
+    doubts = (*counts, *first_token_lateness([run.reply for run in good]))
     if cold.status is Status.UNVERIFIED:
         doubts = (*doubts, cold.reason)
     invalid = cold.reason if cold.status is Status.INVALID else ""
