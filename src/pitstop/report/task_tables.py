@@ -109,12 +109,14 @@ def _change(row: _Row) -> Cell:
 def _notes(rows: Sequence[_Row]) -> tuple[str, ...]:
     changed = sum(row.changed for row in rows)
     unavailable = sum(None in row.shares for row in rows)
-    several = any(len(row.arms) > 1 for row in rows)
-    return (
-        *((f"{changed} of {len(rows)} tasks came out differently; the verdict says if that is more than chance.",)
-          if several else ()),
-        *((f"{unavailable} tasks could not be judged here in every arm, and count neither way.",) if unavailable else ()),
-    )  # fmt: skip
+    notes = []
+    if any(len(row.arms) > 1 for row in rows):
+        notes.append(
+            f"{changed} of {len(rows)} tasks came out differently; the verdict says if it is more than chance."
+        )
+    if unavailable:
+        notes.append(f"{unavailable} tasks could not be judged here in every arm, and count neither way.")
+    return tuple(notes)
 
 
 def _share(attempts: Sequence[TaskRecord]) -> float | None:
