@@ -158,6 +158,7 @@ async def test_through_a_gateway_the_load_of_others_is_part_of_what_is_measured(
         document = await measured(server, "prefill", via_gateway=True)
     assert [record.case for record in document.requests].count("pp400") == 1
     assert document.settings["via_gateway"] is True
+    assert "via-gateway" in {notice.code for notice in document.warnings}
     assert all("somebody else" not in figure.reason for figure in document.figures)
 
 

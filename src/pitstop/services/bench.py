@@ -59,11 +59,19 @@ async def measure(
     document = await opened(site, assignment, capabilities, now(), interrupted)
     save(document)
     reads, notices = await reads_of(site, assignment.host)
+    notices = (*notices, *_whole_path(site, assignment))
     document.warnings += [notice for notice in notices if notice not in document.warnings]
     bench = _bench(site, assignment, capabilities, progress, others, _nonces(assignment, document))
     bench = replace(bench, reads=reads, answered=tuple(document.tasks), keep=_keeper(document, save))
     await _by_every_ruler(site, bench, document, assignment, save, others)
     return document
+
+
+def _whole_path(site: Site, assignment: Assignment) -> tuple[Notice, ...]:
+    if not assignment.via_gateway:
+        return ()
+    text = f"measured through {site.endpoint.base_url}: the whole path and others' load on it, not the engine alone"
+    return (Notice(code="via-gateway", text=text),)
 
 
 def _refuse_the_same_twice(sites: Sequence[Site]) -> None:
