@@ -14,7 +14,7 @@ from pitstop.core.documents import Notice, RunDocument, Status, encode
 from pitstop.core.errors import UsageError
 from pitstop.core.units import Size
 from pitstop.rulers.decode import Decode
-from pitstop.services import bench
+from pitstop.services import bench, undisturbed
 from pitstop.services.assignment import Assignment
 from pitstop.services.bench import measure
 from pitstop.services.site import Site
@@ -28,7 +28,7 @@ FAST = Pace(rate_tok_s=1000, ttft_s=0.005)
 
 @pytest.fixture(autouse=True)
 def _look_again_soon(monkeypatch):
-    monkeypatch.setattr(bench, "LOOK_AGAIN_S", (0.02, 0.02))
+    monkeypatch.setattr(undisturbed, "LOOK_AGAIN_S", (0.02, 0.02))
 
 
 def site_of(server, **config):
@@ -160,6 +160,18 @@ async def test_through_a_gateway_the_load_of_others_is_part_of_what_is_measured(
     assert document.settings["via_gateway"] is True
     assert "via-gateway" in {notice.code for notice in document.warnings}
     assert all("somebody else" not in figure.reason for figure in document.figures)
+
+
+async def test_requests_to_a_neighbour_disturb_too_and_one_that_is_down_leaves_no_doubt():
+    with PacedServer(FAST) as server, Visited(FAST) as visited, PacedServer(FAST) as down:
+        busy, gone = replace(site_of(visited), name="next door"), replace(site_of(down), name="down")
+        down.__exit__()
+        assignment = assigned(server, "prefill", repeats=0)
+        clock = lambda: datetime.now(UTC)  # noqa: E731
+        document = await measure(site_of(server), assignment, now=clock, neighbours=[busy, gone])
+    assert document.conditions["foreign_requests"] > 0
+    assert "next door: " in document.figures[0].reason
+    assert set(document.conditions["foreign"]) == {"main", "next door"}
 
 
 class Restarted(PacedServer):

@@ -14,6 +14,7 @@ from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.core.config.host import Host
+    from pitstop.core.config.schema import Config
     from pitstop.core.documents import RunDocument
     from pitstop.rulers.presets import Preset
     from pitstop.services.assignment import Assignment
@@ -138,6 +139,7 @@ def _measured(
     from pitstop.cli.bench_out import saver
     from pitstop.client.loop import run
     from pitstop.services.bench import measure
+    from pitstop.services.neighbours import neighbours_of
 
     save = saver(out, resuming=interrupted is not None)
     with shell.progress() as bars:
@@ -149,6 +151,7 @@ def _measured(
         return run(
             measure(
                 site, assignment, now=lambda: datetime.now(UTC), progress=progress, save=save, others=others,
+                neighbours=neighbours_of(_configured(shell), shell.home(), os.environ, [site, *others]),
                 interrupted=interrupted,
             )
         )  # fmt: skip
@@ -212,6 +215,17 @@ async def _by_url(base_url: str, model: str, kind: str, api_key_env: str) -> Sit
     if not model:
         raise UsageError("--base-url needs --model: the served name that clients use.", hint="GET /v1/models lists it.")
     return await site_by_url(base_url, model, kind, api_key_env, os.environ)
+
+
+def _configured(shell: Shell) -> Config:
+    """For a server given by its URL a configuration that is missing or wrong is none, for nothing rests on it."""
+    from pitstop.core.config.schema import Config
+    from pitstop.core.errors import ConfigError
+
+    try:
+        return shell.config_or_empty()
+    except ConfigError:
+        return Config()
 
 
 def _host(shell: Shell, memory_bandwidth: str, *, configured: bool) -> Host:
