@@ -30,6 +30,9 @@ def compare(
     minimum_effect: Annotated[
         str, typer.Option("--minimum-effect", metavar="SHARE", help="Less than this is not worth a change.")
     ] = "3 %",
+    minimum_score_effect: Annotated[
+        str, typer.Option("--minimum-score-effect", metavar="SHARE", help="The same for scores of task sets.")
+    ] = "10 %",
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
@@ -38,11 +41,18 @@ def compare(
     from pitstop.services.compare import measured, verdicts
 
     shell = Shell(json_output, config_file)
-    effect = _share(minimum_effect)
+    effect = _share("--minimum-effect", minimum_effect)
+    score_effect = _share("--minimum-score-effect", minimum_score_effect)
     one, other = measured.read(first), measured.read(second)
     ledger = _ledger(shell)
     try:
-        comparison = verdicts.compare(one, other, minimum_effect=effect, noise=lambda *asked: _noise(ledger, *asked))
+        comparison = verdicts.compare(
+            one,
+            other,
+            minimum_effect=effect,
+            minimum_score_effect=score_effect,
+            noise=lambda *asked: _noise(ledger, *asked),
+        )
     finally:
         if ledger is not None:
             ledger.close()
@@ -53,14 +63,14 @@ def compare(
     shell.finish(_exit_code(comparison))
 
 
-def _share(text: str) -> float:
+def _share(option: str, text: str) -> float:
     from pitstop.core.errors import UsageError
     from pitstop.core.units import parse_share
 
     try:
         return parse_share(text)
     except ValueError as error:
-        raise UsageError(f"--minimum-effect: {error}.") from error
+        raise UsageError(f"{option}: {error}.") from error
 
 
 def _ledger(shell: Shell) -> Ledger | None:

@@ -14,7 +14,7 @@ from pitstop.core.documents import Figure, RunDocument
 from pitstop.core.errors import UsageError
 from pitstop.decisions.merit import is_judged
 from pitstop.report.reading import read_document
-from pitstop.services.compare import foreign
+from pitstop.services.compare import evaluations, foreign
 
 Key = tuple[str, str, str]  # ruler, case, metric
 
@@ -43,13 +43,16 @@ class Measured:
 
 
 def read(path: Path) -> Measured:
-    """The run in a file of pitstop, llama-benchy, guidellm or `vllm bench serve`; UsageError when it is none."""
+    """The run in a file of pitstop or of another tool; UsageError when it is none.
+
+    Others: llama-benchy, guidellm, `vllm bench serve`, and the logs of lm-eval and inspect_ai.
+    """
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
     told = _told(content)
-    reading = foreign.read(told, str(path)) if isinstance(told, dict) and "schema" not in told else None
+    reading = _by_others(content, told, path)
     if reading is not None:
         return Measured(
             name=str(path), tool=reading.tool, model=reading.model, facts=reading.facts, lengths=reading.lengths,
@@ -60,6 +63,13 @@ def read(path: Path) -> Measured:
     if not isinstance(document, RunDocument):
         raise UsageError(f"{path} is a trial, which has its verdicts already.", hint=f"pitstop report {path}")
     return of_run(document, str(path))
+
+
+def _by_others(content: bytes, told: Any, path: Path) -> foreign.Reading | None:
+    if isinstance(told, dict) and "schema" in told:
+        return None
+    speed = foreign.read(told, str(path)) if isinstance(told, dict) else None
+    return speed or evaluations.read(content, told, path)
 
 
 def of_run(run: RunDocument, name: str) -> Measured:
