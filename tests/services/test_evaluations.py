@@ -30,7 +30,7 @@ def inspect_log(right, task="arith", samples=40, **changes):
 
 def lm_eval(folder, right, samples=40, date="2026-01-02T03-04-05.678", **settings):
     folder.mkdir()
-    results = {"results": {"gsm": {"exact_match,strict": right / samples}}, "configs": {"gsm": {}}, "versions": {"gsm": 3.0},
+    results = {"results": {"gsm": {"exact_match,strict": right / samples}}, "configs": {}, "versions": {"gsm": 3.0},
                "n-shot": {"gsm": 5}, "config": {"model": "local", "model_args": "model=qwen", **settings}}  # fmt: skip
     (folder / f"results_{date}.json").write_text(json.dumps(results))
     lines = [

@@ -15,7 +15,7 @@ from pitstop.stats.failures import Failures
 from pitstop.stats.judgement import Judgement, undecided
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.scores import ScoreJudgement, judge_scores
-from pitstop.stats.sheets import Sheet, Tally, flips_from_noise, flips_seen, pairs, tally
+from pitstop.stats.sheets import Sheet, Tally, flips_from_noise, flips_seen, pairs, repeated_interval, tally
 
 METRIC = "score"
 Key = tuple[str, str, str]  # ruler, case, metric
@@ -41,6 +41,7 @@ def judge_score(blocks: Sequence[Pair], *, minimum_effect: float, noise: NoisePr
     base = math.fsum(task.production / task.production_runs for task in paired) / len(paired) if paired else 0.0
     flips = _flips(noise, production, variant)
     found = judge_scores(paired, minimum_effect=minimum_effect * (base or 1.0), flips=flips)
+    found = replace(found, interval=repeated_interval(paired) or found.interval)
     judgement = replace(
         _as_ratio(found, base, noise, len(blocks)), reason=_words(found, blocks, production, variant, noise)
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pitstop.stats.proportions import TaskPair, flakiness
+from pitstop.stats.proportions import TaskPair, flakiness, normal_quantile
 
 Mark = int | None  # 1 right, 0 not, None where it could not be judged
 
@@ -65,6 +65,27 @@ def pairs(production: Tally, variant: Tally) -> list[TaskPair]:
     """The tasks that both arms have answered, in production's order."""
     both = [task for task in production.tasks if task in variant.tasks]
     return [TaskPair(*production.tasks[task], *variant.tasks[task]) for task in both]
+
+
+def repeated_interval(tasks: Sequence[TaskPair], *, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Interval of the mean difference on these very tasks, from the spread of their repeats; None without repeats.
+
+    The other one (`difference_interval`) asks about tasks drawn at random, and stays wide however often they are asked.
+    Half an answer is added to each side of every count, so that five right of five are not certainty.
+    """
+    if not tasks or any(min(task.production_runs, task.variant_runs) < 2 for task in tasks):
+        return None
+    mean = math.fsum(task.difference for task in tasks) / len(tasks)
+    variance = math.fsum(
+        _variance(task.production, task.production_runs) + _variance(task.variant, task.variant_runs) for task in tasks
+    )
+    half = normal_quantile((1 + confidence) / 2) * math.sqrt(variance) / len(tasks)
+    return (max(-1.0, mean - half), min(1.0, mean + half))
+
+
+def _variance(right: int, of: int) -> float:
+    share = (right + 0.5) / (of + 1)
+    return share * (1 - share) / of
 
 
 def flips_seen(*tallies: Tally) -> float | None:
