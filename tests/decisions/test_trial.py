@@ -129,3 +129,35 @@ def test_recovery_of_a_trial_that_had_failed_to_restore_tries_again():
 def test_the_next_action_names_its_boot():
     state = State(schedule(2, 1), next=Do.BOOT, position=1)
     assert decide(state) == Action(Do.BOOT, Boot(0, 1), 1, "")
+
+
+LOOKING = Policy(restore_attempts=3, stop_attempts=2, looks=(2,))
+
+
+def test_a_trial_looks_where_it_was_planned_and_goes_on_when_it_is_not_decided():
+    state, done = run(State(schedule(2, 4)), [], LOOKING)
+    assert names(done).count("look") == 1
+    assert names(done)[2 + 4 * 3] == "look"  # after two blocks of two boots
+    assert [action.boot.block for action in done if action.do is Do.LOOK] == [2]
+    assert names(done).count("boot") == 8
+    assert state.ending is Ending.FINISHED
+
+
+def test_what_is_enough_leads_to_the_restore_and_is_no_failure():
+    answers = [*[DONE] * (2 + 4 * 3), Outcome(How.ENOUGH, "decided early: worse")]
+    state, done = run(State(schedule(2, 4)), answers, LOOKING)
+    assert names(done)[-4:] == ["look", "restore", "prove", "finish"]
+    assert (state.ending, state.restored) == (Ending.FINISHED, True)
+
+
+def test_a_trial_that_already_failed_does_not_look_any_more():
+    answers = [*[DONE] * (2 + 3 * 3), DONE, Outcome(How.INTERRUPTED, "SIGTERM")]
+    _, done = run(State(schedule(2, 4)), answers, LOOKING)
+    assert "look" not in names(done)
+
+
+@given(st.lists(outcomes, max_size=60))
+def test_looks_change_nothing_about_production_coming_back(answers):
+    state, done = run(State(schedule(3, 3)), answers, Policy(3, 2, (1, 2)), limit=400)
+    assert state.restored or not state.touched or state.ending is Ending.NOT_RESTORED
+    assert names(done)[-1] == "finish"

@@ -25,7 +25,7 @@ OLD, NEW = "0.28.0", "0.32.0"
 def docker(*words: str, check: bool = True, timeout: float = 120) -> str:
     done = subprocess.run(["docker", *words], check=False, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0 or not check, f"docker {' '.join(words)}: {done.stderr}"
-    return done.stdout.strip()
+    return (done.stdout + (done.stderr if words[0] == "logs" else "")).strip()
 
 
 def image(name: str, path: str = "") -> str:
@@ -206,8 +206,8 @@ rulers = ["decode"]
 cases = ["prose/*/think-off"]
 thinking = ["off"]
 boots = 1
-runs = 3
-max_tokens = 96
+runs = 5
+max_tokens = 128
 idle_for = "0 s"
 guard = {{ min_available = "100 MiB" }}
 [trial.long.variant.new]

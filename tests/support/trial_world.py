@@ -46,6 +46,7 @@ class World:
     dead_on_boot: str = ""  # fingerprint of an engine that dies at once
     guard_kills: str = ""  # fingerprint of an engine that the guard kills while it is measured
     effects: int = 0
+    enough: str = ""  # what a look in the middle says
 
     def effect(self) -> None:
         """Something is about to change, or has just been changed."""
@@ -195,7 +196,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
 
     crew = Crew(
         measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
-        info=info, served=lambda _spec: None, pause=nothing, clock=lambda: "2026-11-29T00:00:01+00:00",
-        say=lambda _text: None,
+        info=info, why_stop=lambda _promise, _blocks: world.enough, served=lambda _spec: None, pause=nothing,
+        clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

@@ -23,6 +23,7 @@ _WORDS = {
     Do.BOOT: "booting {arm}",
     Do.MEASURE: "measuring {arm}",
     Do.STOP: "stopping {arm}",
+    Do.LOOK: "looking whether it is decided already",
     Do.RESTORE: "putting production back",
     Do.PROVE: "proving that production is back",
 }

@@ -22,6 +22,7 @@ from pitstop.services.trial.crew import real_crew
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.prepare import Kind, draw_up, refuse_what_cannot_work, trial_named, with_memory
 from pitstop.services.trial.promise import Promise
+from pitstop.supply.patch_launch import refuse_unfit
 
 
 def drawn_up(shell: Shell, name: str, window: str = "", kind: Kind = Kind.VARIANTS) -> tuple[Promise, Site]:
@@ -32,6 +33,8 @@ def drawn_up(shell: Shell, name: str, window: str = "", kind: Kind = Kind.VARIAN
         trial = msgspec.structs.replace(trial, window=window)
     engine = config.engine[trial.engine]
     promise = draw_up(name, trial, engine, os.environ, datetime.now(UTC), kind)
+    for arm in promise.arms:
+        run(refuse_unfit(config.patch, arm.spec))
     promise = msgspec.structs.replace(promise, notify=config.host.notify, ledger_url_env=config.host.ledger_url_env)
     return promise, site_of(trial.engine, engine, shell.home(), os.environ)
 
@@ -112,5 +115,9 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
     arms = [arm.name for arm in promise.arms]
     view = LiveView(arms, shell.console(stderr=True), available=lambda: read_memory().available_bytes)
     home = shell.home()
-    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress)
-    return Stage(home, site, crew, view, lambda: _ledger(shell, promise.ledger_url_env), time.time), view
+
+    def open_ledger() -> Ledger:
+        return _ledger(shell, promise.ledger_url_env)
+
+    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger)
+    return Stage(home, site, crew, view, open_ledger, time.time), view

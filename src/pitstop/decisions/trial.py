@@ -5,6 +5,7 @@ the journal, so that a trial that was killed anywhere is the same value again: `
 action without an outcome counts as interrupted.
 
     waiting ──idle──> down ──> boot -> measure -> stop ──(next boot)──> … ──> restore -> prove ──> finished
+                                  (after a block at which the plan looks: look, and then boot or restore)
        │                          │        │        │                           │  ^
        └─ gave up: nothing was    └────────┴────────┴── interrupted, lost ──────┘  └─ refused: again, up to a limit
           touched                                                                     then: not restored
@@ -25,6 +26,7 @@ class Do(StrEnum):
     BOOT = "boot"  # starts one arm and waits until it is ready
     MEASURE = "measure"
     STOP = "stop"  # stops whatever of the trial may be up
+    LOOK = "look"  # touches nothing: is it decided already, or futile?
     RESTORE = "restore"  # starts production as it was, and waits until it is ready
     PROVE = "prove"  # same fingerprint, and one token really generated
     FINISH = "finish"  # verdicts, ledger, lease
@@ -35,6 +37,7 @@ class How(StrEnum):
 
     DONE = "done"
     GAVE_UP = "gave-up"  # waiting took too long
+    ENOUGH = "enough"  # more boots would change nothing
     FAILED = "failed"  # the arm's own fault: did not boot, crashed, was stopped by the guard
     REFUSED = "refused"  # the world said no: an engine that would not stop, a daemon that is away
     INTERRUPTED = "interrupted"  # a signal, a lost lease, or the end of the process
@@ -66,6 +69,7 @@ class Outcome:
 class Policy:
     restore_attempts: int = 5
     stop_attempts: int = 3
+    looks: tuple[int, ...] = ()  # after so many whole blocks; planned before the first
 
 
 class Ending(StrEnum):
@@ -104,8 +108,8 @@ def schedule(arms: int, blocks: int) -> tuple[Boot, ...]:
 
 
 def decide(state: State) -> Action:
-    """The next action of a trial in `state`."""
-    boot = state.boot if state.next in (Do.BOOT, Do.MEASURE, Do.STOP) else None
+    """The next action of a trial in `state`. A look names the boot that would follow."""
+    boot = state.boot if state.next in (Do.BOOT, Do.MEASURE, Do.STOP, Do.LOOK) else None
     return Action(state.next, boot, state.attempt, state.reason)
 
 
@@ -172,10 +176,19 @@ def _after_stop(state: State, action: Action, outcome: Outcome, policy: Policy) 
         return replace(state, next=Do.STOP, attempt=action.attempt + 1)
     if outcome.how is not How.DONE:
         return _ended(state, outcome, Do.RESTORE)
-    last = state.position + 1 >= len(state.boots)
-    if state.ending is not Ending.RUNNING or last:
-        return replace(state, next=Do.RESTORE, attempt=1, position=state.position + 1)
-    return replace(state, next=Do.BOOT, attempt=1, position=state.position + 1)
+    state = replace(state, attempt=1, position=state.position + 1)
+    if state.ending is not Ending.RUNNING or state.boot is None:
+        return replace(state, next=Do.RESTORE)
+    whole_block = state.boot.block != state.boots[state.position - 1].block
+    return replace(state, next=Do.LOOK if whole_block and state.boot.block in policy.looks else Do.BOOT)
+
+
+def _after_look(state: State, _action: Action, outcome: Outcome, _policy: Policy) -> State:
+    if outcome.how is How.ENOUGH:
+        return replace(state, next=Do.RESTORE, reason=outcome.reason)
+    if outcome.how is How.INTERRUPTED:
+        return _ended(state, outcome, Do.RESTORE)
+    return replace(state, next=Do.BOOT)  # a look that fails decides nothing
 
 
 def _after_restore(state: State, action: Action, outcome: Outcome, policy: Policy) -> State:
@@ -215,6 +228,7 @@ _FOLLOW = {
     Do.BOOT: _after_boot,
     Do.MEASURE: _after_measuring,
     Do.STOP: _after_stop,
+    Do.LOOK: _after_look,
     Do.RESTORE: _after_restore,
     Do.PROVE: _after_proving,
     Do.FINISH: _after_finish,

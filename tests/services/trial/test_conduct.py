@@ -2,12 +2,14 @@
 
 import errno
 
+import msgspec
 import pytest
 
 from pitstop.core.documents import Verdict
 from pitstop.core.durable import append_durably
+from pitstop.core.errors import UsageError
 from pitstop.decisions.lease import Phase, Standing
-from pitstop.decisions.trial import How, Outcome
+from pitstop.decisions.trial import How, Outcome, schedule
 from pitstop.services.lease import lease_standing, read_lease
 from pitstop.services.trial import journal as journal_module
 from pitstop.services.trial.conduct import conduct, recover, take_lease
@@ -226,3 +228,98 @@ def _forget_the_holder(home):
     if lease is not None:
         gone = msgspec.structs.replace(lease, holder=ProcessId(2**22 + 1, 1, "another-boot"))
         home.lease.write_bytes(msgspec.json.encode(gone))
+
+
+def may_stop_early():
+    trial = msgspec.structs.replace(promise().trial, boots=4, stop_early=True)
+    return msgspec.structs.replace(promise(), trial=trial, boots=schedule(2, 4))
+
+
+async def conducted(root, world, promised):
+    on = stage(root, world)
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promised)
+    folder.create(promised)
+    return on, folder, await conduct(on, folder, promised, lease)
+
+
+async def test_a_trial_that_has_seen_enough_halfway_spares_production_the_rest(tmp_path):
+    world = World(up=PRODUCTION, enough="decided early: better")
+    _, folder, document = await conducted(tmp_path, world, may_stop_early())
+    assert len(world.boots) == 4 + 1  # two of four blocks, and production's return
+    assert document.state == "finished"
+    assert document.production.restored
+    assert folder.blocks_done() == 2
+    assert {record.blocks for record in document.verdicts} == {2}
+    assert "decided early: better" in str(document.log)
+
+
+async def test_the_final_interval_pays_for_the_look(tmp_path):
+    _, _, looked = await conducted(tmp_path / "a", World(up=PRODUCTION), may_stop_early())
+    plain = msgspec.structs.replace(may_stop_early(), trial=msgspec.structs.replace(promise().trial, boots=4))
+    _, _, once = await conducted(tmp_path / "b", World(up=PRODUCTION), plain)
+    [with_look], [without] = looked.verdicts, once.verdicts
+    assert with_look.interval[0] < without.interval[0]
+    assert with_look.interval[1] > without.interval[1]
+
+
+async def test_the_ledger_keeps_every_step_of_a_trial(tmp_path):
+    world = World(up=PRODUCTION)
+    await run(tmp_path, world)
+    with stage(tmp_path, world).open_ledger() as ledger:
+        told = [(one.from_state, one.to_state) for one in ledger.transitions("T1")]
+        assert ledger.trial("T1").state == "finished"
+    assert told[0] == ("drawn-up", "wait-idle")
+    assert ("wait-idle", "take-down") in told
+    assert told[-1] == ("prove", "finished")
+
+
+async def test_clients_are_let_in_as_soon_as_production_is_proved_and_the_lease_is_no_longer_active(tmp_path):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    phases = []
+    door = on.crew.door
+    door.open = lambda _engine: phases.append(lease.phase if (lease := read_lease(on.home)) else None)
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    await conduct(on, folder, promise(), lease)
+    assert phases == [Phase.WAITING, None]  # once proved, and once more when all is over
+
+
+async def test_another_engine_that_comes_up_in_place_of_a_variant_is_named_and_not_measured(tmp_path):
+    """The first report's second strike: production was restarted while the variant booted."""
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    on.site.launcher.start = _production_comes_up_instead(on.site.launcher.start, world)
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    [incident, _] = document.arms[1].incidents
+    assert f"production's own settings ({PRODUCTION.fingerprint})" in incident["reason"]
+    assert VARIANT.fingerprint in incident["reason"]
+    assert document.arms[1].runs == []
+    assert world.up == PRODUCTION
+
+
+def _production_comes_up_instead(start, world):
+    async def wrapped(spec, environ):
+        started = await start(spec, environ)
+        if spec == VARIANT:
+            world.up = PRODUCTION
+        return started
+
+    return wrapped
+
+
+async def test_a_journal_without_room_touches_nothing_and_leaves_no_debt(tmp_path, monkeypatch):
+    def full(_journal):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(journal_module.Journal, "keep_reserve", full)
+    world = World(up=PRODUCTION)
+    with pytest.raises(UsageError, match="no room"):
+        await run(tmp_path, world)
+    home = stage(tmp_path, world).home
+    assert (world.effects, owed(home), open_trials(home), read_lease(home)) == (0, [], [], None)

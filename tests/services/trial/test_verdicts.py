@@ -2,8 +2,9 @@ import msgspec
 import pytest
 
 from pitstop.core.documents import EngineIdentity, Figure, RunDocument, Status, Verdict
-from pitstop.services.trial.verdicts import Question, judge_arms
+from pitstop.services.trial.verdicts import Question, judge_arms, why_stop
 from pitstop.stats.noise import NoisePrior
+from pitstop.stats.sequential import Plan
 
 KEY = ("decode", "prose/en", "decode_tok_s")
 NOISE = NoisePrior(sd=0.005, df=30)
@@ -77,3 +78,34 @@ def test_of_many_figures_that_were_not_named_beforehand_a_lucky_one_does_not_dec
     beside = judged(many(100.0), many(107.0), noise=noise, primary=())
     assert alone[0].verdict is Verdict.BETTER
     assert {record.verdict for record in beside} == {Verdict.UNDECIDED}
+
+
+FOUR = Plan.halfway(4)
+
+
+def stopped(production, variants, noise=NOISE):
+    question = Question(0.03, ("decode/*/decode_tok_s",), (0, 1), confidence=FOUR.confidence_at(2))
+    return why_stop(production, variants, question, lambda _key: noise, FOUR)
+
+
+def test_a_trial_stops_when_every_primary_figure_of_every_variant_is_decided():
+    production = runs(figure(100.0), figure(100.0))
+    slow, same = runs(figure(70.0), figure(71.0)), runs(figure(100.1), figure(100.0))
+    assert "decided early: worse" in stopped(production, {"slow": slow})
+    assert "decided early: equivalent" in stopped(production, {"slow": slow, "same": same})
+
+
+def test_one_that_is_not_keeps_it_going():
+    production = runs(figure(100.0), figure(100.0))
+    slow, unclear = runs(figure(70.0), figure(71.0)), runs(figure(102.5), figure(103.9))
+    assert stopped(production, {"slow": slow, "unclear": unclear}, NoisePrior(sd=0.02, df=30)) == ""
+
+
+@pytest.mark.parametrize("status", [Status.INVALID, Status.UNVERIFIED])
+def test_a_doubtful_figure_ends_nothing(status):
+    doubtful = runs(figure(70.0, status, reason="why"), figure(71.0))
+    assert stopped(runs(figure(100.0), figure(100.0)), {"slow": doubtful}) == ""
+
+
+def test_an_arm_that_crashes_in_every_block_need_not_crash_again():
+    assert "worse" in stopped(runs(figure(100.0), figure(100.0)), {"dead": {}})

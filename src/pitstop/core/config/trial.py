@@ -24,6 +24,9 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rulers: tuple[str, ...] = ("decode", "prefill")  # what every arm is measured by
     order: Literal["ABBA", "random"] = "ABBA"  # mirrored blocks, or blocks drawn by `seed`
     boots: int = 2  # per arm
+    stop_early: bool = (
+        False  # look once, halfway: all primary figures decided, or the rest futile? Costs 3 to 5 % width
+    )
     minimum_effect: Share = share("3 %")  # less is not worth a change; said before the run
     minimum_score_effect: Share = share("10 %")  # the same for a quality score: 28 tasks cannot show as little as 3 %
     idle_for: Duration = duration("5 min")  # without a request, before production is taken down

@@ -6,26 +6,24 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pitstop.core.documents import Notice, TrialDocument, VerdictRecord
+from pitstop.core.documents import Notice, TrialDocument
 from pitstop.core.errors import PitstopError, UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Claimant, Phase
 from pitstop.decisions.trial import Action, Do, Ending, How, Outcome, State, recovering
 from pitstop.ledger.store import Ledger
-from pitstop.rulers.registry import ruler_for
 from pitstop.services.lease import Held, LeaseLost, acquire
 from pitstop.services.site import Site
-from pitstop.services.trial.folder import POLICY, TrialFolder
+from pitstop.services.trial.folder import TrialFolder, policy_of
 from pitstop.services.trial.interrupts import Interrupts
 from pitstop.services.trial.journal import Journal
+from pitstop.services.trial.judging import verdicts
 from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.perform import Hands
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import document, read_runs, transitions
+from pitstop.services.trial.record import document, transitions
 from pitstop.services.trial.roles import Crew
-from pitstop.services.trial.verdicts import Key, Question, judge_arms
-from pitstop.stats.noise import NoisePrior
 
 
 @dataclass
@@ -92,7 +90,7 @@ async def _to_the_end(
                 interrupts=interrupts,
                 still_ours=lease.check,
                 watcher=_Phased(stage.watcher, lease, lambda: stage.crew.door.open(promise.engine_name)),
-                policy=POLICY,
+                policy=policy_of(promise.trial),
             )
         finished = _finish(stage, folder, promise, state)
     journal.release_reserve()
@@ -144,24 +142,3 @@ def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -
     except OSError as error:
         finished.warnings.append(Notice(code="disk", text=f"{folder.path} could not be written: {error}"))
     return finished
-
-
-def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> list[VerdictRecord]:
-    """Every judged figure of every variant, as the runs on disk show them."""
-    production = read_runs(folder.path, promise, 0)
-    question = Question(
-        minimum_effect=float(promise.trial.minimum_effect),
-        minimum_score_effect=float(promise.trial.minimum_score_effect),
-        primary=promise.trial.primary or _primary(promise),
-        blocks=tuple(range(promise.trial.boots)),
-    )
-
-    def noise(key: Key) -> NoisePrior | None:
-        return ledger.noise_prior(promise.engine.kind, *key) if ledger else None
-
-    variants = {arm.name: read_runs(folder.path, promise, index) for index, arm in enumerate(promise.arms) if index}
-    return judge_arms(production, variants, question, noise)
-
-
-def _primary(promise: Promise) -> tuple[str, ...]:
-    return tuple(pattern for ruler in promise.trial.rulers for pattern in ruler_for(ruler).primary)

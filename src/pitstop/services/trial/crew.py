@@ -16,6 +16,7 @@ from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
 from pitstop.launch.launcher import Running
+from pitstop.ledger.store import Ledger
 from pitstop.rulers.ruler import Progress, Settings
 from pitstop.services.assignment import Assignment
 from pitstop.services.bench import measure
@@ -27,14 +28,18 @@ from pitstop.services.site import Site
 from pitstop.services.token import generate_token
 from pitstop.services.trial.boot_info import BootTimes, boot_info
 from pitstop.services.trial.door import GatewayDoor
+from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.idle import wait_idle
+from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import MEMORY
 from pitstop.services.trial.roles import Crew, Say
 
 
-def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progress) -> Crew:
+def real_crew(
+    home: Home, now: Callable[[], datetime], say: Say, progress: Progress, open_ledger: Callable[[], Ledger]
+) -> Crew:
     """Everything a trial needs from the world, with its clock and its live view."""
 
     def clock() -> str:
@@ -73,6 +78,7 @@ def real_crew(home: Home, now: Callable[[], datetime], say: Say, progress: Progr
         guarded=guarded,
         generate=generate_token,
         info=info,
+        why_stop=lambda promise, blocks: enough(TrialFolder(home.trials / promise.id), promise, open_ledger, blocks),
         served=partial(remember_served, home),
         pause=asyncio.sleep,
         clock=clock,

@@ -8,17 +8,29 @@ from pathlib import Path
 
 import msgspec
 
+from pitstop.core.config.trial import Trial
 from pitstop.core.documents import TrialDocument, encode
 from pitstop.core.durable import remove_durably, write_durably
 from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
-from pitstop.decisions.trial import Ending, Policy, State, replay
+from pitstop.decisions.trial import Do, Ending, How, Policy, State, replay
 from pitstop.services.trial.journal import steps
 from pitstop.services.trial.promise import FILE as PROMISE
 from pitstop.services.trial.promise import Promise, read_promise, write_promise
+from pitstop.stats.sequential import Plan
 
 DOCUMENT = "trial.json"
-POLICY = Policy()
+
+
+def policy_of(trial: Trial) -> Policy:
+    """How often a trial tries again, and after which blocks it looks."""
+    plan = plan_of(trial)
+    return Policy(looks=plan.looks[:-1] if plan else ())
+
+
+def plan_of(trial: Trial) -> Plan | None:
+    """When a trial that may stop early looks: halfway and at the end; None for one that may not."""
+    return Plan.halfway(trial.boots) if trial.stop_early and trial.boots > 1 else None
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,17 @@ class TrialFolder:
 
     def state(self) -> State:
         """Where the trial stands by its journal."""
-        return replay(self.promise().boots, steps(self.path), POLICY)
+        promise = self.promise()
+        return replay(promise.boots, steps(self.path), policy_of(promise.trial))
+
+    def blocks_done(self) -> int:
+        """How many blocks the verdicts are about: all that were planned, or those before the trial stopped early."""
+        early = [
+            action.boot.block
+            for action, outcome in steps(self.path)
+            if action.do is Do.LOOK and action.boot and outcome and outcome.how is How.ENOUGH
+        ]
+        return early[0] if early else self.promise().trial.boots
 
     def save(self, document: TrialDocument) -> None:
         write_durably(self.path / DOCUMENT, encode(document))

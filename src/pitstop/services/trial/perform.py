@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from pitstop.core.documents import encode
+from pitstop.core.documents import Notice, encode
 from pitstop.core.durable import write_durably
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreachable
 from pitstop.core.units import format_duration
@@ -27,6 +27,7 @@ from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
 from pitstop.services.trial.roles import Crew
+from pitstop.services.undisturbed import WRONG_ENGINE
 
 
 class Hands:
@@ -45,6 +46,7 @@ class Hands:
             Do.BOOT: self._boot,
             Do.MEASURE: self._measure,
             Do.STOP: self._stop,
+            Do.LOOK: self._look,
             Do.RESTORE: self._restore,
             Do.PROVE: self._prove,
         }
@@ -90,9 +92,7 @@ class Hands:
         await guard.own(await self._launcher.start(spec, self._site.environ))
         running = await self._until_ready(spec)
         if running.fingerprint != spec.fingerprint:  # a watchdog that does not ask for the lease, or a person
-            raise EngineFailed(
-                f"the engine that came up is not the one ordered ({spec.fingerprint}): {_named(running)}."
-            )
+            raise EngineFailed(await self._another(spec, running))
         self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
         self._crew.served(spec)
         return Outcome(How.DONE)
@@ -103,10 +103,13 @@ class Hands:
         site = self._site.with_spec(spec)
         document = await self._crew.measure(site, self._promise, action.boot)
         document.conditions["boot"] = await self._crew.info(site, self._promise, self._times)
+        found = await self._launcher.inspect(spec)
+        if found is not None and found.fingerprint != spec.fingerprint:
+            document.warnings.append(Notice(code=WRONG_ENGINE, text=await self._another(spec, found)))
         path = run_file(self._folder, action.boot, self._promise)
         path.parent.mkdir(exist_ok=True)
         write_durably(path, encode(document))
-        if await self._launcher.inspect(spec) is None:
+        if found is None:
             tail = "\n".join(await self._launcher.log_tail(spec))
             died = f"the engine died while it was measured; its last lines:\n{tail}"
             return Outcome(How.FAILED, await self._end_guard() or died)
@@ -116,6 +119,11 @@ class Hands:
         tripped = await self._end_guard()
         await self._stop_engine()
         return Outcome(How.DONE, tripped)
+
+    async def _look(self, action: Action) -> Outcome:
+        assert action.boot is not None
+        why = self._crew.why_stop(self._promise, action.boot.block)
+        return Outcome(How.ENOUGH, why) if why else Outcome(How.DONE)
 
     async def _restore(self, action: Action) -> Outcome:
         """Look first: production that already runs as promised is not taken down again."""
@@ -163,7 +171,17 @@ class Hands:
             found = None
         if found is None or found.fingerprint == spec.fingerprint or found.fingerprint in str(error):
             return str(error)
-        return f"{error}\nWhat is up now is not the engine that was ordered ({spec.fingerprint}): {_named(found)}."
+        return f"{error}\n{await self._another(spec, found)}"
+
+    async def _another(self, spec: LaunchSpec, found: Running) -> str:
+        """Which engine is up in place of `spec`; above all whether it is production, as a watchdog would start it."""
+        again = await self._launcher.inspect(self._production)
+        is_production = again is not None and again.fingerprint == self._production.fingerprint
+        name = f"production's own settings ({self._production.fingerprint})" if is_production else found.fingerprint
+        return (
+            f"The engine that is up is not the one that was ordered ({spec.fingerprint}): it runs as {name}, "
+            f"since {found.started_at}."
+        )
 
     async def _until_ready(self, spec: LaunchSpec) -> Running:
         return await ready(
@@ -199,7 +217,3 @@ class Hands:
     def _arm_spec(self, action: Action) -> LaunchSpec:
         assert action.boot is not None
         return self._promise.arms[action.boot.arm].spec
-
-
-def _named(running: Running) -> str:
-    return f"it runs as {running.fingerprint}, since {running.started_at}"

@@ -56,6 +56,7 @@ class Crew:
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
     info: Callable[[Site, Promise, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
+    why_stop: Callable[[Promise, int], str]  # after so many whole blocks; "" to go on
     served: Callable[[LaunchSpec], None]  # hears of what got ready under the guard
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]

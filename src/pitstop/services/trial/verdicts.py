@@ -10,6 +10,7 @@ from pitstop.decisions.merit import higher_is_better, is_judged, matches
 from pitstop.services.scores import METRIC, judge_score, noise_key
 from pitstop.stats.holm import corrected
 from pitstop.stats.noise import NoisePrior
+from pitstop.stats.sequential import Look, Plan, look
 from pitstop.stats.verdict import Block, Judgement, judge
 
 Key = tuple[str, str, str]  # ruler, case, metric
@@ -25,6 +26,7 @@ class Question:
     primary: Sequence[str]  # globs over `ruler/case/metric`
     blocks: Sequence[int]
     minimum_score_effect: float = 0.1  # few tasks cannot show as little as many requests can
+    confidence: float = 0.95  # of this look, where the trial may stop early
 
     def least(self, key: Key) -> float:
         """The minimum effect of one figure."""
@@ -48,13 +50,42 @@ def judge_arms(production: Runs, variants: Mapping[str, Runs], question: Questio
     return sorted(records, key=lambda record: not record.primary)
 
 
+def why_stop(production: Runs, variants: Mapping[str, Runs], question: Question, noise: Noise, plan: Plan) -> str:
+    """Why no further block is needed: every primary figure of every variant says stop; "" when one does not.
+
+    A figure that is invalid or unverified somewhere, and a score, which has no planned looks, let the trial go on.
+    """
+    words: list[str] = []
+    for name, runs in variants.items():
+        for key in _keys([*production.values(), *runs.values()]):
+            if matches(question.primary, *key):
+                seen = _looked(key, production, runs, question, noise, plan)
+                if seen is None or not seen.stop:
+                    return ""
+                words.append(f"{name} {'/'.join(key)}: {seen.why}")
+    return "; ".join(words)
+
+
+def _looked(key: Key, production: Runs, variant: Runs, question: Question, noise: Noise, plan: Plan) -> Look | None:
+    pairs = [(_figure(production.get(block), key), _figure(variant.get(block), key)) for block in question.blocks]
+    if key[2] == METRIC or any(f.status not in (Status.OK, Status.UNAVAILABLE) for pair in pairs for f in pair if f):
+        return None
+    return look(
+        [_block(pair) for pair in pairs],
+        plan,
+        minimum_effect=question.least(key),
+        higher_is_better=higher_is_better(key[2]),
+        noise=noise(_noise_key(key, production, pairs)),
+    )
+
+
 def _keys(runs: Iterable[RunDocument]) -> list[Key]:
     return list(dict.fromkeys((f.ruler, f.case, f.metric) for run in runs for f in run.figures if is_judged(f.metric)))
 
 
 def _judged(key: Key, production: Runs, variant: Runs, question: Question, noise: Noise) -> Judgement:
     pairs = [(_figure(production.get(block), key), _figure(variant.get(block), key)) for block in question.blocks]
-    return _judge(pairs, key, question.least(key), noise(_noise_key(key, production, pairs)))
+    return _judge(pairs, key, question, noise(_noise_key(key, production, pairs)))
 
 
 def _noise_key(key: Key, production: Runs, pairs: Sequence[Pair]) -> Key:
@@ -86,10 +117,10 @@ def _record(name: str, key: Key, primary: bool, judgement: Judgement, minimum_ef
 Pair = tuple[Figure | None, Figure | None]
 
 
-def _judge(pairs: Sequence[Pair], key: Key, minimum_effect: float, noise: NoisePrior | None) -> Judgement:
+def _judge(pairs: Sequence[Pair], key: Key, question: Question, noise: NoisePrior | None) -> Judgement:
     """Blocks with an invalid figure say nothing about either arm and are left out, with a word about it."""
     valid = [pair for pair in pairs if not any(figure and figure.status is Status.INVALID for figure in pair)]
-    judgement = _decided(valid, key, minimum_effect, noise)
+    judgement = _decided(valid, key, question, noise)
     judgement = _with_word(judgement, _invalid_words(pairs, len(pairs) - len(valid)))
     unverified = next((f for pair in valid for f in pair if f and f.status is Status.UNVERIFIED), None)
     if unverified is None:
@@ -98,12 +129,17 @@ def _judge(pairs: Sequence[Pair], key: Key, minimum_effect: float, noise: NoiseP
     return replace(held_back, verdict=Verdict.UNDECIDED)
 
 
-def _decided(pairs: Sequence[Pair], key: Key, minimum_effect: float, noise: NoisePrior | None) -> Judgement:
+def _decided(pairs: Sequence[Pair], key: Key, question: Question, noise: NoisePrior | None) -> Judgement:
     """Scores are judged task by task, everything else by one number a boot."""
     if key[2] == METRIC:
-        return judge_score(pairs, minimum_effect=minimum_effect, noise=noise)
-    blocks = [_block(pair) for pair in pairs]
-    return judge(blocks, minimum_effect=minimum_effect, higher_is_better=higher_is_better(key[2]), noise=noise)
+        return judge_score(pairs, minimum_effect=question.least(key), noise=noise)
+    return judge(
+        [_block(pair) for pair in pairs],
+        minimum_effect=question.least(key),
+        higher_is_better=higher_is_better(key[2]),
+        noise=noise,
+        confidence=question.confidence,
+    )
 
 
 def _invalid_words(pairs: Sequence[Pair], left_out: int) -> str:
