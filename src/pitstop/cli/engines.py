@@ -12,7 +12,7 @@ import typer
 from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
-    from pitstop.launch.launcher import LaunchSpec
+    from pitstop.launch.launcher import LaunchSpec, Running
     from pitstop.services.lifecycle import EngineStatus, Guarded
     from pitstop.services.memory_table import MemoryTable
     from pitstop.services.site import Site
@@ -54,7 +54,9 @@ def up(
         return
     with waiting(shell) as say:
         guarded = _guarded(shell, no_guard)
+        _refuse_unfit_patches(shell, spec)
         running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
+    _tell_patches_without_effect(shell, spec, running)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -98,7 +100,9 @@ def restart(
         return
     with waiting(shell) as say:
         guarded = _guarded(shell, no_guard)
+        _refuse_unfit_patches(shell, spec)
         running = run(start_anew(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
+    _tell_patches_without_effect(shell, spec, running)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -198,6 +202,24 @@ def _guarded(shell: Shell, no_guard: bool) -> Guarded:
     from pitstop.services.lifecycle import unguarded
 
     return unguarded if no_guard else FirstStart(shell.home(), shell.config().host, shell.config_path)
+
+
+def _refuse_unfit_patches(shell: Shell, spec: LaunchSpec) -> None:
+    from pitstop.client.loop import run
+    from pitstop.supply.patch_launch import refuse_unfit
+
+    run(refuse_unfit(shell.config().patch, spec))
+
+
+def _tell_patches_without_effect(shell: Shell, spec: LaunchSpec, running: Running) -> None:
+    """What is mounted over an image must also be what the engine's Python imports."""
+    from pitstop.client.loop import run
+    from pitstop.supply.patch_launch import imported, problems
+
+    patches = shell.config().patch
+    if patches and running.container_id is not None:
+        for problem in problems(run(imported(patches, spec, running.container_id, running.pid))):
+            shell.note(problem)
 
 
 def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:

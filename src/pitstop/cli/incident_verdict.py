@@ -228,7 +228,8 @@ def _sentences(found: Halves, result: FixAssessment, document: dict[str, Any], c
     if found.exposure_from == "calendar":
         lines.append("The ledger does not know how long the engine was up, so days of the calendar are counted.")
     low, high = result.rate_before
-    lines.append(f"Rate before: {low * 30:.2f} to {high * 30:.2f} in 30 days ({confidence:.0%} bounds).")
+    if math.isfinite(high):
+        lines.append(f"Rate before: {low * 30:.2f} to {high * 30:.2f} in 30 days ({confidence:.0%} bounds).")
     if result.chance is None:
         lines.append("Nothing happened before, so quiet proves nothing.")
         return lines

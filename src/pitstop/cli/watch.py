@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +15,8 @@ from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 if TYPE_CHECKING:
     from pitstop.core.config.schema import Config
     from pitstop.core.home import Home
-    from pitstop.decisions.watchdog import Step, WatchState
+    from pitstop.decisions.watchdog import Step, WatchState, Work
+    from pitstop.launch.launcher import Running
     from pitstop.services.site import Site
     from pitstop.services.watchdog.beat import Hands
 
@@ -70,6 +72,9 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
     from pitstop.core.errors import PitstopError
     from pitstop.ledger.records import IncidentRecord
     from pitstop.ledger.store import Ledger
+    from pitstop.services.incidents.catalogue import catalogue, user_folders
+    from pitstop.services.incidents.exposure import Served, note_up
+    from pitstop.services.incidents.rooted import rooted
     from pitstop.services.notify import notify
     from pitstop.services.watchdog.beat import Hands
 
@@ -84,11 +89,20 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
     def file(incident: IncidentRecord) -> None:
         try:
             with Ledger.open(os.environ.get(config.host.ledger_url_env) or home.ledger) as ledger:
-                ledger.add_incident(incident)
+                ledger.add_incident(rooted(incident, catalogue(user_folders(os.environ))))
         except PitstopError as error:
             shell.note(f"the incident could not be filed: {error.message}")
 
-    return Hands(home, time.time, tell, recover, file, float(config.watch.deadline), keep=not dry_run)
+    def seen_up(running: Running, work: Work | None) -> None:
+        served = Served(work.requests_finished, work.generation_tokens) if work else None
+        try:
+            with Ledger.open(os.environ.get(config.host.ledger_url_env) or home.ledger) as ledger:
+                note_up(ledger, running, datetime.now(UTC), served)
+        except PitstopError as error:
+            shell.note(f"how long {running.engine} is up could not be noted: {error.message}")
+
+    deadline_s, keep = float(config.watch.deadline), not dry_run
+    return Hands(home, time.time, tell, recover, file, deadline_s, keep=keep, seen_up=seen_up if keep else None)
 
 
 async def _recover() -> str:

@@ -19,17 +19,18 @@ import tomllib
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from pitstop.core.errors import UsageError
-from pitstop.ledger.records import Configuration, IncidentRecord, Spell
+from pitstop.ledger.records import Configuration, IncidentRecord, Spell, instant
 
 _HINT = "docs/incidents.md shows a whole one."
 
 
 class _Incident(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    at: datetime | date
+    at: Any  # a date, a time, or ISO 8601 in quotes
     signature: str
     engine: str | None = None
     summary: str = ""
@@ -41,8 +42,8 @@ class _Incident(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Spell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: str
-    began: datetime | date = msgspec.field(name="from")
-    ended: datetime | date = msgspec.field(name="to")
+    began: Any = msgspec.field(name="from")
+    ended: Any = msgspec.field(name="to")
     days_up: float | None = None  # where it was not up all the time
     boots: int = 1
     requests: int | None = None
@@ -117,8 +118,12 @@ def _spell(one: _Spell, path: Path) -> Spell:
     )
 
 
-def _moment(value: datetime | date) -> datetime:
-    """A date means its beginning, and a time without an offset means UTC."""
-    if not isinstance(value, datetime):
+def _moment(value: Any) -> datetime:
+    """A date means its beginning, and a time without an offset means UTC. UsageError when it is neither."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(instant(value))
+    if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if not isinstance(value, datetime):
+        raise UsageError(f"{value!r} is not a time; write it like 2026-10-19 or 2026-10-19T21:04:00Z.", hint=_HINT)
     return (value if value.tzinfo else value.replace(tzinfo=UTC)).astimezone(UTC)

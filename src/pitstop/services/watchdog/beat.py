@@ -12,6 +12,7 @@ from pitstop.core.home import Home
 from pitstop.decisions.lease import Standing, watchdog_stands_down
 from pitstop.decisions.watchdog import (
     Do,
+    Health,
     Lease,
     Look,
     Step,
@@ -22,6 +23,7 @@ from pitstop.decisions.watchdog import (
     restarted,
 )
 from pitstop.engines.adapter import Counters
+from pitstop.launch.launcher import Running
 from pitstop.ledger.records import IncidentRecord
 from pitstop.services import evidence
 from pitstop.services.lease import Held, acquire, lease_standing
@@ -45,6 +47,7 @@ class Hands:
     deadline_s: float = 90.0  # of a probe
     keep: bool = True  # false in a dry run: the real watchdog's strikes stay as they are
     metrics_s: float = 10.0  # of a reading of the counters, and of an item of evidence
+    seen_up: Callable[[Running, Work | None], None] | None = None  # keep how long it is up, and what it served
 
 
 async def look_at(site: Site, hands: Hands) -> Look:
@@ -69,9 +72,12 @@ def lease_of(engine: str, home: Home, now_s: float) -> Lease:
 async def beat(site: Site, policy: WatchPolicy, hands: Hands) -> tuple[WatchState, Step]:
     """One round. Only a defect of our own gets out; the caller tells it and goes on."""
     state = memory.recall(hands.home, site.name)
-    state, step = decide(state, await look_at(site, hands), policy, hands.clock())
+    look = await look_at(site, hands)
+    state, step = decide(state, look, policy, hands.clock())
     _keep(hands, site.name, state)  # before acting: a watchdog that dies in a restart must remember the strike
     notes = list(step.tell)
+    if step.health is Health.GENERATING:
+        await _count_up(site, hands, look.after)
     if step.action is Do.RECOVER and (problem := await hands.recover()):
         notes.append(f"the restore could not be finished: {problem}")
     if step.action is Do.RESTART:
@@ -81,6 +87,18 @@ async def beat(site: Site, policy: WatchPolicy, hands: Hands) -> tuple[WatchStat
     for note in notes:
         await hands.tell(f"pitstop watch: {site.name}", note)
     return state, step
+
+
+async def _count_up(site: Site, hands: Hands, work: Work | None) -> None:
+    """Exposure: what rates of incidents are counted over. It is never a reason for a round to fail."""
+    if hands.seen_up is None:
+        return
+    try:
+        running = await site.running()
+    except (PitstopError, OSError):
+        return
+    if running is not None:
+        hands.seen_up(running, work)
 
 
 async def _restart(
