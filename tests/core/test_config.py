@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from pitstop.core.config.consistency import knobs_of
 from pitstop.core.config.load import find, load, parse
+from pitstop.core.config.masked import without_secrets
 from pitstop.core.config.schema import json_schema
 from pitstop.core.errors import ConfigError
 
@@ -193,3 +194,13 @@ def test_nesting_without_end_is_no_toml_and_ten_thousand_wrong_keys_are_not_all_
     with pytest.raises(ConfigError, match="and 9980 more") as caught:
         parse("[host]\n" + "\n".join(f"k{number} = 1" for number in range(10_000)))
     assert len(str(caught.value).splitlines()) < 25
+
+
+def test_a_configuration_that_is_shown_hides_secrets_wherever_they_stand():
+    text = GOOD.replace('"--gpus", "all"', '"-e", "HF_TOKEN=geheim1"').replace(
+        '"/models/Q"', '"Q", "--api-key", "geheim2"'
+    )
+    text = text.replace('default = "marlin"\nenv = "MOE_BACKEND"', 'default = "geheim3"\nenv = "MOE_TOKEN"')
+    shown = str(without_secrets(parse(text)))
+    assert "geheim" not in shown
+    assert "HF_TOKEN=***" in shown

@@ -1,6 +1,6 @@
 import pytest
 
-from pitstop.core.secrets import is_secret, masked
+from pitstop.core.secrets import is_secret, masked, redacted, secret_words
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,29 @@ def test_a_masked_value_is_gone_and_the_rest_stays():
     assert "hf_one" not in str(shown)
     assert "geheim" not in str(shown)
     assert shown["A"] == "b"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--api-key", "--hf-token", "--token", "-hf_token", "--auth.password", "--apikey", "--access-key-2", "--pass"],
+)
+def test_an_option_whose_name_ends_in_such_a_word_takes_a_secret(option):
+    assert redacted(["serve", option, "geheim", "--port", "1"]) == ["serve", option, "***", "--port", "1"]
+    assert redacted(["serve", f"{option}=geheim"]) == ["serve", f"{option}=***"]
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--api-key-env", "--password-file", "--ssl-keyfile", "--long-prefill-token-threshold", "--eos-token-id",
+        "--speculative-token-map", "--max-num-batched-tokens", "--tokenizer", "--author", "--key-value",
+    ],
+)  # fmt: skip
+def test_options_of_the_trade_take_none(option):
+    assert secret_words(["serve", option, "x1"]) == []
+    assert secret_words(["serve", f"{option}=x1"]) == []
+
+
+def test_variables_on_a_command_line_and_tokens_with_a_known_beginning_are_hidden():
+    shown = redacted(["docker", "run", "-e", "HF_TOKEN=geheim", "-e", "A=$HF_TOKEN", "hf_abcdefghijkl"])
+    assert shown == ["docker", "run", "-e", "HF_TOKEN=***", "-e", "A=$HF_TOKEN", "***"]

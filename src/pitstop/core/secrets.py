@@ -11,8 +11,11 @@ _WORDS = "KEY|KEYS|TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|CRED
 _NAME = re.compile(rf"(?:^|[_.\-])(?:{_WORDS})(?:$|[_.\-])|APIKEY|ACCESSKEY|PRIVATEKEY", re.IGNORECASE)
 # Tokens whose issuers gave them a recognisable beginning, and addresses with a password in them.
 _VALUE = re.compile(r"^(?:hf_|sk-|ghp_|gho_|github_pat_|glpat-|nvapi-|xox[abp]-)\S{8,}|://[^/@\s:]+:[^/@\s]+@")
-_OPTION = re.compile(rf"--?[a-z0-9_.\-]*(?:{_WORDS})", re.IGNORECASE)
-_NOT_SECRET_OPTIONS = re.compile(r"key-?value|keys?-file|key-file|keyfile|ssl-keyfile|author", re.IGNORECASE)
+# The word ends the option's name: --hf-token takes a secret, --api-key-env, --password-file, --eos-token-id and
+# vLLM's --long-prefill-token-threshold do not.
+_OPTION = re.compile(
+    rf"--?(?:[a-z0-9_.\-]*[_.\-])?(?:(?:{_WORDS})[_.\-]?\d*|\w*(?:api|access|private)key)", re.IGNORECASE
+)
 
 
 def is_secret(name: str, value: str = "") -> bool:
@@ -55,12 +58,7 @@ def _is_secret_word(before: str, word: str) -> bool:
 
 
 def _names_secret(option: str) -> bool:
-    return (
-        option.startswith("-")
-        and _NAME.search(option.lstrip("-")) is not None
-        and _OPTION.match(option) is not None
-        and _NOT_SECRET_OPTIONS.search(option) is None
-    )
+    return _OPTION.fullmatch(option) is not None
 
 
 def _hide(word: str) -> str:
