@@ -17,6 +17,7 @@ from pitstop.decisions.host import SYSCTL_FILE
 from pitstop.launch.plan import plan
 from pitstop.services.host.units import command_line, container_of, quoted, unit_of, unit_text
 
+ENVIRONMENT_FILE = "/etc/pitstop/environment"  # NAME=value a line; for what the configuration takes as ${NAME}
 _UNITS = PurePosixPath("/etc/systemd/system")
 _DETACHED = ("--detach", "-d")
 _ORDERED = {"After": "network-online.target docker.service", "Wants": "network-online.target"}
@@ -113,7 +114,7 @@ def _guard(name: str, engine: Engine, program: Program) -> RenderedFile:
         Service={
             # Killing at once is right after a restart of the guard in the middle of a shortage.
             "ExecStart": _pitstop(program, "guard", name, "--kill-when-low"),
-            "Environment": f"PITSTOP_HOME={quoted(program.home)}",
+            **_environment(program),
             "Restart": "always",
             "RestartSec": "5",
             "SuccessExitStatus": "5 130",
@@ -133,7 +134,7 @@ def _watch(program: Program) -> RenderedFile:
         Service={
             "Type": "notify",
             "ExecStart": _pitstop(program, "watch"),
-            "Environment": f"PITSTOP_HOME={quoted(program.home)}",
+            **_environment(program),
             "WatchdogSec": "120",
             "Restart": "always",
             "RestartSec": "10",
@@ -150,7 +151,7 @@ def _recover(program: Program) -> RenderedFile:
         Service={
             "Type": "oneshot",
             "ExecStart": _pitstop(program, "trial", "recover"),
-            "Environment": f"PITSTOP_HOME={quoted(program.home)}",
+            **_environment(program),
             "TimeoutStartSec": "3600",
         },
         Install={"WantedBy": "multi-user.target"},
@@ -164,7 +165,7 @@ def _gateway(program: Program) -> RenderedFile:
         Unit={"Description": "pitstop gateway", **_ORDERED},
         Service={
             "ExecStart": _pitstop(program, "gateway", "serve"),
-            "Environment": f"PITSTOP_HOME={quoted(program.home)}",
+            **_environment(program),
             "Restart": "always",
             "RestartSec": "2",
             "LimitNOFILE": "65536",
@@ -172,6 +173,11 @@ def _gateway(program: Program) -> RenderedFile:
         Install={"WantedBy": "multi-user.target"},
     )
     return RenderedFile(str(_UNITS / "pitstop-gateway.service"), text)
+
+
+def _environment(program: Program) -> dict[str, str]:
+    """Engines' secrets and the addresses of `host.notify` stand in a file that only root reads, if there is one."""
+    return {"Environment": f"PITSTOP_HOME={quoted(program.home)}", "EnvironmentFile": f"-{ENVIRONMENT_FILE}"}
 
 
 def _pitstop(program: Program, *words: str) -> str:
