@@ -212,7 +212,7 @@ async def test_whether_this_server_answers_otherwise_in_parallel_is_tried_and_sa
     right = right_answers(settings_of())
 
     def answer(body):
-        if body["temperature"] == 0 and body["max_tokens"] == 64 and not same:
+        if body["temperature"] == 0 and body["max_tokens"] == 128 and not same:
             return text(f"answer {next(counter)}")
         return right(body)
 
