@@ -78,20 +78,27 @@ def rehearse(
 def recover(json_output: JsonFlag = False, dry_run: DryRun = False, config_file: ConfigFile = None) -> None:
     """Put production back after a trial whose process was killed. Needs no configuration file."""
     from pitstop.cli.trial_stage import recovered
-    from pitstop.core.errors import ExitCode
+    from pitstop.core.errors import ExitCode, NotRestored
     from pitstop.services.trial.folder import open_trials
 
     shell = Shell(json_output, config_file)
-    waiting = open_trials(shell.home())
+    waiting = sorted(open_trials(shell.home()), key=lambda folder: not folder.owes_restore())  # production first
     if not waiting or dry_run:
         shell.document({"recovered": [], "open": [folder.id for folder in waiting]})
         shell.say("\n".join(f"would recover {folder.id}" for folder in waiting) or "No trial is open; nothing is owed.")
         return
-    documents = [recovered(shell, folder) for folder in waiting]
-    shell.document({"recovered": documents})
+    documents, failed = [], {}
+    for folder in waiting:
+        try:
+            documents.append(recovered(shell, folder))
+        except NotRestored as error:
+            failed[folder.id] = str(error)
+    shell.document({"recovered": documents, "failed": failed})
     for document in documents:
         _tell_production(shell, document)
-    back = all(document.production.restored for document in documents)
+    for words in failed.values():
+        shell.note(words)
+    back = not failed and all(document.production.restored for document in documents)
     shell.finish(ExitCode.DONE if back else ExitCode.NOT_RESTORED)
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import msgspec
+
 from pitstop.services.trial.conduct import conduct, take_lease
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.journal import entries
-from pitstop.services.trial.record import MEMORY, document
+from pitstop.services.trial.record import MEMORY, arms_that_changed, document
 from support.trial_world import World, promise, stage
 
 _HEADER = "time,mem_available_mib,mem_free_mib,swap_used_mib,event\n"
 
 
 async def _with_a_dead_arm(root):
-    production, variant = promise().production, promise().arms[1].spec
-    on = stage(root, World(up=production, dead_on_boot=variant.fingerprint))
+    return await _a_trial(root, World(up=promise().production, dead_on_boot=promise().arms[1].spec.fingerprint))
+
+
+async def _a_trial(root, world):
+    on = stage(root, world)
     folder = TrialFolder(on.home.trials / "T1")
     lease = take_lease(on, promise())
     folder.create(promise())
@@ -41,3 +46,14 @@ async def test_no_readings_no_curve(tmp_path):
     incidents = document(folder.path, promise(), folder.state()).arms[1].incidents
     assert incidents
     assert all("memory_curve" not in incident for incident in incidents)
+
+
+async def test_an_arm_whose_boots_ran_different_images_is_told(tmp_path):
+    folder = await _a_trial(tmp_path, World(up=promise().production))
+    told = document(folder.path, promise(), folder.state())
+    assert arms_that_changed(told) == []
+    second = told.arms[1].runs[1]
+    second.engine = msgspec.structs.replace(second.engine, image_digest="sha256:moved", version="0.33.0")
+    [notice] = arms_that_changed(told)
+    assert "boots of k2 were not one engine" in notice.text
+    assert "sha256:moved" in notice.text

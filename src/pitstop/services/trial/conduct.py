@@ -22,7 +22,7 @@ from pitstop.services.trial.loop import Watcher, run_to_end
 from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.perform import Hands
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import document, transitions
+from pitstop.services.trial.record import arms_that_changed, document, transitions
 from pitstop.services.trial.roles import Crew
 
 
@@ -127,6 +127,7 @@ class _Phased:
 def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -> TrialDocument:
     """Verdicts, document, ledger. Production is back by now, so nothing here may cost more than a warning."""
     finished = document(folder.path, promise, state)
+    finished.warnings += arms_that_changed(finished)
     try:
         with stage.open_ledger() as ledger:
             finished.verdicts = verdicts(folder, promise, ledger)

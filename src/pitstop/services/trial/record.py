@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pitstop.core.documents import ArmRecord, ProductionRecord, RunDocument, TrialDocument
+from pitstop.core.documents import ArmRecord, Notice, ProductionRecord, RunDocument, TrialDocument
 from pitstop.decisions.memory_curve import memory_curve
 from pitstop.decisions.trial import Action, Boot, Do, Ending, How, State
 from pitstop.ledger.records import Transition
@@ -70,6 +70,19 @@ def read_proof(folder: Path) -> Proof | None:
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode((folder / PROOF).read_bytes(), type=Proof)
     return None
+
+
+def arms_that_changed(trial: TrialDocument) -> list[Notice]:
+    """Arms whose boots were not all of one image and version: a tag was moved, or a package updated, meanwhile."""
+    notices = []
+    for arm in trial.arms:
+        seen = dict.fromkeys((run.engine.image_digest, run.engine.version) for run in arm.runs)
+        if len(seen) > 1:
+            told = "; ".join(
+                f"image {image or 'not known'}, version {version or 'not known'}" for image, version in seen
+            )
+            notices.append(Notice(code="arm-changed", text=f"the boots of {arm.name} were not one engine: {told}"))
+    return notices
 
 
 def transitions(folder: Path, trial_id: str, ending: Ending) -> list[Transition]:
