@@ -41,7 +41,7 @@ PIECES = [
 
 
 def concluded(raw):
-    return conclude(Seen([tell("log", read_events(Bytes("log", raw), KNOWN, UNTIL))]))
+    return conclude(Seen(tell("log", read_events(Bytes("log", raw), KNOWN, UNTIL))))
 
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=60), max_size=60))

@@ -105,7 +105,9 @@ def test_a_spell_across_the_change_is_divided(ledger):
 
 
 def test_exposure_told_again_replaces_and_a_new_boot_adds(ledger):
-    running = Running(engine="qwen", fingerprint="f", started_at="2026-10-01T00:00:00.500000123Z", container_id="c" * 64)
+    running = Running(
+        engine="qwen", fingerprint="f", started_at="2026-10-01T00:00:00.500000123Z", container_id="c" * 64
+    )
     for hour in (1, 2, 5):
         spell = note_up(
             ledger, running, datetime(2026, 10, 1, hour, 0, 0, 500_000, tzinfo=UTC), Served(hour, 10 * hour)

@@ -4,14 +4,6 @@ import json
 
 import pytest
 
-from pitstop.decisions.incidents.conclude import Seen, conclude
-from pitstop.decisions.incidents.ending import parse_state
-from pitstop.decisions.incidents.failures import tell
-from pitstop.decisions.incidents.guard_log import read_guard_log
-from pitstop.decisions.incidents.kernel import read_kernel
-from pitstop.decisions.incidents.reader import Bytes, read_events
-from pitstop.decisions.incidents.signatures import Catalogue
-from pitstop.services.incidents.catalogue import built_in
 from support.crash_logs import (
     BANNER,
     CUBLAS_VISION,
@@ -25,35 +17,7 @@ from support.crash_logs import (
     second_report,
     traceback,
 )
-
-KNOWN = Catalogue(built_in())
-UNTIL = (2026, 10)
-
-
-def found(*logs, state=None, kernel="", guard="", until=UNTIL):
-    stories = [tell(f"log{at}", read_events(Bytes(f"log{at}", _raw(log)), KNOWN, until)) for at, log in enumerate(logs)]
-    states = [parse_state(state if isinstance(state, str) else json.dumps(state), "state")] if state else []
-    guards = [read_guard_log(guard.encode().splitlines(), until)] if guard else []
-    return conclude(Seen(stories, states, read_kernel(kernel.encode().splitlines(), until), guards))
-
-
-def _raw(log):
-    return log if isinstance(log, bytes) else log.encode()
-
-
-def kinds(findings):
-    return [one.signature for one in findings.incidents]
-
-
-def only(findings):
-    assert len(findings.incidents) == 1, kinds(findings)
-    return findings.incidents[0]
-
-
-def exited(code, **more):
-    state = {"Status": "exited", "Running": False, "OOMKilled": False, "ExitCode": code, "Error": "", **more}
-    return {"State": state}
-
+from support.incident_findings import exited, found, kinds, only
 
 # One failure, one incident
 

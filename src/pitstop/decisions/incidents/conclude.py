@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from pitstop.decisions.incidents.ending import EndState, meaning
 from pitstop.decisions.incidents.events import Event
 from pitstop.decisions.incidents.failures import Failure, Story, merge_sources
@@ -33,30 +35,47 @@ class Seen:
 
 def conclude(seen: Seen) -> Findings:
     """One incident per failure, the earliest first."""
-    failures = merge_sources(seen.stories)
     state = seen.states[-1] if seen.states else None
     guard = next((one for one in seen.guards if one.kill), None)
-    failures, killed = _without_aftermath(failures, guard)
+    failures = [one for one in merge_sources(seen.stories) if guard is None or not _after_kill(one.root, guard)]
     last = _last_failure(failures, seen.stories) if failures else None
     incidents = [_incident(one, seen, state if one is last else None, alone=len(failures) == 1) for one in failures]
-    if last is None or killed:
-        outside = from_outside(seen.stories, state, seen.kernel, guard)
-        incidents += [one for one in outside if not killed or one.signature == "guard-kill"]
+    outside = from_outside(seen.stories, state, seen.kernel, guard)
+    if last is None:
+        incidents += outside
+    else:
+        incidents = _with_outside(incidents, failures.index(last), last, outside, guard)
     incidents += _other_guards(seen.guards, guard)
     incidents += _xid_alone(seen, failures)
     ordered = sorted(incidents, key=lambda one: (one.first_s is None, one.first_s or 0.0))
     return Findings(incidents=tuple(ordered), notes=tuple(_notes(seen, ordered)))
 
 
-def _without_aftermath(failures: list[Failure], guard: GuardLog | None) -> tuple[list[Failure], bool]:
-    """What broke after the guard's kill broke because of it; without times, what only suffers or echoes."""
+def _with_outside(
+    incidents: list[Incident], at: int, last: Failure, outside: list[Incident], guard: GuardLog | None
+) -> list[Incident]:
+    """What ended the engine from outside explains a log that only echoes, and follows from one that tells a cause."""
+    explained = [one for one in outside if one.explained or one.signature == "segmentation-fault"]
+    if not explained:
+        return incidents
+    told, own = explained[0], incidents[at]
+    if last.root.role in (Role.ECHO, Role.VICTIM):
+        both = msgspec.structs.replace(told, evidence=(*told.evidence, *own.evidence), sources=own.sources)
+        return [*incidents[:at], both, *incidents[at + 1 :]]
     if guard is None:
-        return failures, False
-    kept = [failure for failure in failures if not _after_kill(failure.root, guard)]
-    return kept, len(kept) < len(failures) or not failures
+        return incidents  # an end that the exit state tells is among the consequences already
+    if guard.kill_s is not None and last.root.epoch_s is not None and guard.kill_s - last.root.epoch_s > _NEAR_S:
+        return [*incidents, told]
+    killed = msgspec.structs.replace(
+        own,
+        evidence=(*own.evidence, *told.evidence),
+        consequences=(*own.consequences, "the memory guard then killed it"),
+    )
+    return [*incidents[:at], killed, *incidents[at + 1 :]]
 
 
 def _after_kill(root: Event, guard: GuardLog) -> bool:
+    """What broke after the guard's kill broke because of it; without times, what only suffers or echoes."""
     if guard.kill_s is not None and root.epoch_s is not None:
         return 0 <= root.epoch_s - guard.kill_s < _NEAR_S
     return root.role in (Role.ECHO, Role.VICTIM)
@@ -191,6 +210,7 @@ def _of_story(story: Story) -> Iterator[Note]:
     kinds = (
         (story.waits, "line(s) about workers that waited while it was loading, compiling or idle: no hang"),
         (story.teardown, "error(s) after it was asked to stop: no failure"),
+        (story.survived, "exception(s) that no signature knows, after which it went on"),
     )
     for events, text in kinds:
         if events:

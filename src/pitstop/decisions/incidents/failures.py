@@ -66,15 +66,17 @@ class Story:
     open: bool = False  # its last failure is that of its last boot
     teardown: tuple[Event, ...] = ()  # errors after a stop that was asked for
     waits: tuple[Event, ...] = ()  # waiting lines that are no hang
+    survived: tuple[Event, ...] = ()  # unknown exceptions after which the engine went on
     ranks: frozenset[int] = frozenset()
+    errors: tuple[str, ...] = ()  # the log's last error lines, in case nothing else explains an end
 
 
-def tell(source: str, events: Iterable[Event]) -> Story:
-    """The story of one log, from its events in order."""
-    teller = _Teller(source)
+def tell(source: str, events: Iterable[Event], errors: tuple[str, ...] = ()) -> list[Story]:
+    """The story of one log, from its events in order; of a compose log, one of each service."""
+    tellers: dict[str, _Teller] = {}
     for event in events:
-        teller.take(event)
-    return teller.story()
+        tellers.setdefault(event.source, _Teller(event.source)).take(event)
+    return [one.story(errors) for one in (tellers or {source: _Teller(source)}).values()]
 
 
 @dataclass
@@ -90,6 +92,7 @@ class _Teller:
     timed: bool = False
     teardown: list[Event] = field(default_factory=list)
     benign: list[Event] = field(default_factory=list)
+    survived: list[Event] = field(default_factory=list)
     waits: dict[str, list[Event]] = field(default_factory=dict)  # of each process, since the last token
     ranks: set[int] = field(default_factory=set)
 
@@ -111,7 +114,7 @@ class _Teller:
             case _:
                 self._failed(event)
 
-    def story(self) -> Story:
+    def story(self, errors: tuple[str, ...] = ()) -> Story:
         benign = (*self.benign, *(event for waiting in self.waits.values() for event in waiting))
         return Story(
             self.source,
@@ -122,7 +125,9 @@ class _Teller:
             self.open is not None,
             tuple(self.teardown),
             benign,
+            tuple(self.survived),
             frozenset(self.ranks),
+            errors,
         )  # fmt: skip
 
     def _boot(self, event: Event) -> None:
@@ -132,11 +137,21 @@ class _Teller:
             self._close()
             self.ready = self.stopped = self.ended = False
         if event.role is Role.READY:
+            if not self.ready:
+                self._live_on()  # something went wrong while it started, and it started all the same
             if self.open is not None or self.ended:
                 self._close()
                 self.stopped = self.ended = False
             self.ready = True
         self.booted = True
+
+    def _live_on(self) -> None:
+        """The engine works after an exception that nobody knows: that was no failure of the engine."""
+        if self.open is None or self.open.ended or any(one.role is not Role.UNKNOWN for one in self.open.events):
+            return
+        self.survived += self.open.events
+        self.failures.remove(self.open)
+        self.open = None
 
     def _close(self) -> None:
         self.open, self.running = None, None
@@ -158,8 +173,11 @@ class _Teller:
             self.running = int(match[1] or match[2]) > 0
         elif event.message.startswith(("Received request", "Added request")):
             self.running = True
-        if any(float(rate) > 0 for rate in _RATE.findall(event.message)) or self.running is False:
+        works = any(float(rate) > 0 for rate in _RATE.findall(event.message))
+        if works or self.running is False:
             self._forget_waits()
+        if works:
+            self._live_on()
 
     def _wait(self, event: Event) -> None:
         """Waiting is normal while a model is loaded and compiled, and when nothing is asked for."""

@@ -15,13 +15,14 @@ from pitstop.decisions.incidents.lines import Until, read_line
 
 _MAX_KEPT = 500
 _ISO_COMMA = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{6}[+-]\d\d:\d\d) ")
-_XID = re.compile(r"NVRM: Xid \((?P<device>[^)]*)\): (?P<number>\d{1,3})(?:, (?:pid=(?P<pid>'?[\w<>]+'?))?)?")
+_XID = re.compile(r"\bXid \((?P<device>PCI:[^)]*)\): (?P<number>\d{1,3})(?:, (?:pid=(?P<pid>'?[\w<>]+'?))?)?")
 _OOM = re.compile(
     r"(?P<cgroup>Memory cgroup out of memory|oom-kill:constraint=CONSTRAINT_MEMCG)"
     r"|Out of memory: |oom-kill:constraint=",
     re.IGNORECASE,
 )
 _KILLED = re.compile(r"Killed process (?P<pid>\d+) \((?P<name>[^)]*)\)")
+_ENGINES = re.compile(r"python|vllm|llama|sglang|ray|pt_main|mlx|trt|engine", re.IGNORECASE)
 _SEGFAULT = re.compile(
     r"(?P<name>[\w.\-: ]{1,40})\[(?P<pid>\d+)\]: segfault at|traps: (?P<trap>[\w.\-: ]{1,40})\[\d+\] "
 )
@@ -66,6 +67,11 @@ class KernelLine:
     number: int = 0  # of the Xid
     pid: str = ""
     name: str = ""
+
+    @property
+    def killed_an_engine(self) -> bool:
+        """Whether what the kernel killed may be an engine; without a name it may."""
+        return not self.name or _ENGINES.search(self.name) is not None
 
 
 def read_kernel(lines: Iterable[bytes], until: Until | None = None) -> list[KernelLine]:

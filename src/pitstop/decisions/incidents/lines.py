@@ -24,6 +24,8 @@ _LEVELS = {
     "E": "ERROR", "F": "CRITICAL", "W": "WARNING", "I": "INFO",
 }  # fmt: skip
 
+_OF_A_USER = frozenset(("role", "content", "prompt", "messages"))  # a line of JSON with these repeats a request
+
 Until = tuple[int, int]  # year and month
 
 
@@ -37,6 +39,7 @@ class LogLine:
     process: str = ""  # `EngineCore_DP0 pid=123`, `rank0`, `TP1`
     level: str = ""
     raw: str = ""  # as it stands in the log, without colours
+    service: str = ""  # of compose: several services may share one log
     tagged: bool = False  # a logger or a process tag stood in front: this line is no continuation
 
     @property
@@ -61,7 +64,7 @@ def read_line(raw: bytes, until: Until | None = None) -> LogLine:
                 break
         else:
             break
-    return LogLine(text, draft.at, draft.epoch_s, draft.process, draft.level, raw_text, draft.tagged)
+    return LogLine(text, draft.at, draft.epoch_s, draft.process, draft.level, raw_text, draft.service, draft.tagged)
 
 
 class _Draft:
@@ -69,7 +72,7 @@ class _Draft:
         self.until = until
         self.at: str | None = None
         self.epoch_s: float | None = None
-        self.process, self.level, self.tagged = "", "", False
+        self.process, self.level, self.service, self.tagged = "", "", "", False
 
     def time(self, moment: datetime, *, zoned: bool) -> None:
         """The outermost time wins: it was written by one clock for all processes."""
@@ -85,7 +88,7 @@ def _unwrapped(text: str, draft: _Draft) -> str:
         found = json.loads(text)
     except ValueError:
         return text
-    if not isinstance(found, dict):
+    if not isinstance(found, dict) or not _OF_A_USER.isdisjoint(found):
         return text
     for key in ("time", "timestamp", "ts", "asctime", "__REALTIME_TIMESTAMP"):
         if key in found:
@@ -140,6 +143,10 @@ def _partial(draft: _Draft, month: int | str, day: str, clock: str) -> None:
     draft.time(moment, zoned=False)
 
 
+def _service(draft: _Draft, match: re.Match[str]) -> None:
+    draft.service = draft.service or match["service"]
+
+
 def _process(draft: _Draft, match: re.Match[str]) -> None:
     draft.process = " ".join(part for part in (draft.process, match["process"]) if part)
     draft.tagged = True
@@ -177,7 +184,7 @@ _PREFIXES: tuple[tuple[re.Pattern[str], _Take], ...] = (
     (re.compile(rf"(?P<mon>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK} {_UNIT}"), _short),
     (re.compile(rf"{_ISO}\s"), _iso),
     # compose: `vllm-mid-1  | `
-    (re.compile(r"[A-Za-z0-9][\w.\-]{0,80} +\| ?"), lambda _draft, _match: None),
+    (re.compile(r"(?P<service>[A-Za-z0-9][\w.\-]{0,80}) +\| ?"), _service),
     # vLLM and Ray: `(EngineCore_DP0 pid=123) `; torchrun: `[rank0]: `, `[default0]:`, `[Rank 0] `
     (re.compile(r"\((?P<process>[A-Za-z_][^()]{0,80}?pid=\d+[^()]{0,40})\) ?"), _process),
     (re.compile(r"\((?P<process>(?:EngineCore|Worker|VllmWorker|APIServer|ApiServer)[^()]{0,60})\) ?"), _process),

@@ -9,8 +9,10 @@ from pitstop.decisions.incidents.failures import Story
 from pitstop.decisions.incidents.guard_log import GuardLog
 from pitstop.decisions.incidents.incident import Incident
 from pitstop.decisions.incidents.kernel import XIDS, KernelFact, KernelLine
+from pitstop.decisions.incidents.lines import read_line
 from pitstop.decisions.incidents.template import group
 
+_NEAR_S = 900.0
 _GRACE_OVER = 137  # a stop that was asked for ends so when the grace was too short
 _CGROUP_ADVICE = "Raise the container's --memory; it counts no GPU memory, so something on the CPU side grew."
 _MEMORY_ADVICE = "Leave the engine less memory or the box more: see `pitstop plan`."
@@ -31,12 +33,17 @@ def from_outside(
         return [_not_started(state)]
     asked = any(story.stopped for story in stories)
     is_an_answer = state.code in (0, 130, 143) or (asked and state.code == _GRACE_OVER)
-    return [] if is_an_answer else [_unexplained_end(state)]
+    errors = next((story.errors for story in stories if story.errors), ())
+    return [] if is_an_answer else [_unexplained_end(state, errors)]
 
 
 def _by_the_kernel(state: EndState | None, kernel: Sequence[KernelLine]) -> Incident | None:
-    killed = next((line for line in kernel if line.fact in (KernelFact.OOM_HOST, KernelFact.OOM_CGROUP)), None)
-    segfault = next((line for line in kernel if line.fact is KernelFact.SEGFAULT), None)
+    """A kill or fault that the kernel tells of, if it can be this engine's."""
+    if state is not None and state.running:
+        return None
+    near = [line for line in kernel if line.killed_an_engine and _near(line, state)]
+    killed = next((line for line in near if line.fact in (KernelFact.OOM_HOST, KernelFact.OOM_CGROUP)), None)
+    segfault = next((line for line in near if line.fact is KernelFact.SEGFAULT), None)
     code = state.code if state is not None else None
     if state is not None and state.oom_killed:
         return _oom(killed, state, cgroup=killed is None or killed.fact is KernelFact.OOM_CGROUP)
@@ -45,6 +52,13 @@ def _by_the_kernel(state: EndState | None, kernel: Sequence[KernelLine]) -> Inci
     if segfault is not None and code in (139, None):
         return _segfault(segfault, state)
     return None
+
+
+def _near(line: KernelLine, state: EndState | None) -> bool:
+    """Whether a kernel's line can belong to this end; unknown times may."""
+    if state is None or state.finished_s is None or line.epoch_s is None:
+        return True
+    return abs(line.epoch_s - state.finished_s) <= _NEAR_S
 
 
 def xid_incident(
@@ -131,7 +145,7 @@ def _not_started(state: EndState) -> Incident:
     )
 
 
-def _unexplained_end(state: EndState) -> Incident:
+def _unexplained_end(state: EndState, errors: tuple[str, ...]) -> Incident:
     assert state.code is not None
     known = {137: "killed-from-outside", 139: "segmentation-fault", 134: "aborted"}.get(state.code)
     advice = (
@@ -141,12 +155,11 @@ def _unexplained_end(state: EndState) -> Incident:
         else "Read the log around the end (--log), and the kernel's lines (--kernel)."
     )
     return Incident(
-        signature=known
-        or group(f"exit code of {state.code} with nothing in the log" if state.code > 2 else meaning(state.code)),
+        signature=known or group(read_line(errors[-1].encode()).text if errors else meaning(state.code)),
         summary=f"unexplained end: {meaning(state.code)}",
         first_at=state.finished_at,
         first_s=state.finished_s,
-        evidence=(f"State.ExitCode: {state.code}", f"State.OOMKilled: {state.oom_killed}"),
+        evidence=(f"State.ExitCode: {state.code}", f"State.OOMKilled: {state.oom_killed}", *errors),
         advice=advice,
         explained=False,
         detail={"exit_code": state.code},

@@ -10,7 +10,7 @@ REQUEST_LINES = (b"] Received request ", b"] Generated response ", b"obj=Generat
 _QUOTES = re.compile(
     r"(?:Received|Added|Finished|Adding|Processing) request\b|Generated response"
     r"|GenerateReqInput\(|Receive: obj=|Finish: obj="
-    r"|\b[Pp]rompt(?:_text)?[\"']?\s*[:=]|[\"'](?:messages|content|prompt|input|text|output|arguments)[\"']\s*:"
+    r"|\b[Pp]rompt(?:_text)?[\"']?\s*[:=]|[\"'](?:messages|content|prompt|input|text|output|arguments|role)[\"']\s*:"
     r"|input_value=|\brequest (?:body|payload|data)\b|log_server_r|\boutput: ['\"]"
     r"|\b(?:user|assistant|client) (?:said|message|input)"
     r"|\btext='|\bchat_template\b|<\|im_start\|>|<\|user\|>",

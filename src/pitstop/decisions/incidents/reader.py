@@ -20,8 +20,10 @@ _BEFORE_LINES = 3  # lines before a hit that are looked at: the header of a trac
 _LINGER_LINES = 40  # lines after one, of all processes: what an abort says, what an exception chains
 _REGION_LINES = 5000  # a traceback that was torn off must not be waited for through a whole log
 _LOOK_BACK_BYTES = 64 * 1024
+_NO_FAILURE = ("DEBUG", "INFO", "WARNING")  # levels at which a program itself calls its traceback no failure
 _MAX_EVENTS = 5000  # of one log; a log with more of them repeats itself
 _MODULES = re.compile(r"(?:[a-zA-Z_]\w*\.)+(?=[A-Z]\w*(?:Error|Exception))")  # in front of an exception's class
+_WHAT = re.compile(r"what\(\): +(?:\[PG [^\]]*\] ?)?")
 
 
 class Text(Protocol):
@@ -88,7 +90,7 @@ class _Reader:
             return False
         if quoting.quotes_a_user(line.text):
             return True
-        message = _MODULES.sub("", line.text.strip())
+        message = _said(line)
         return self.catalogue.match(quoting.without_quotations(message)) is None and not _lone_exception(line)
 
     def surroundings(self) -> None:
@@ -96,8 +98,8 @@ class _Reader:
         if self.events:
             last = max(event.number for event in self.events) + _BEHIND_BYTES
             self._look(0, last, self.catalogue.anchors_around(Role.BOOT, Role.READY))
-        waits = any(event.role is Role.WAIT for event in self.events)
-        near = (Role.STOP, Role.END, *((Role.WORK,) if waits else ()))
+        doubtful = any(event.role in (Role.WAIT, Role.UNKNOWN) for event in self.events)
+        near = (Role.STOP, Role.END, *((Role.WORK,) if doubtful else ()))
         for start, end in _windows([*(event.number for event in self.events), self.text.size]):
             self._look(start, end, self.catalogue.anchors_around(*near))
 
@@ -111,7 +113,7 @@ class _Reader:
         """Make an event of a single line, if it is one."""
         if at in self._seen or (quoting.quotes_a_user(line.text) and not self._is_work(line.text)):
             return
-        message = _MODULES.sub("", line.text.strip())
+        message = _said(line)
         signature = self.catalogue.match(quoting.without_quotations(message))
         if signature is not None and (roles is None or signature.role in roles):
             self._add(signature.role, signature, line, at, message)
@@ -121,7 +123,7 @@ class _Reader:
     def traceback(self, done: Traceback, line: LogLine, of_request: bool) -> None:
         """Make an event of a traceback: of the first exception of its chain that says something."""
         chosen, signature = self._first_cause(done.raised)
-        if signature is None and (of_request or not chosen.spoken):
+        if signature is None and (of_request or not chosen.spoken or line.level in _NO_FAILURE):
             return
         role = signature.role if signature else Role.UNKNOWN
         if role is Role.HARMLESS:
@@ -154,10 +156,13 @@ class _Reader:
         timed = line if line.epoch_s is not None else self._time_before(at)
         self.events.append(
             Event(
-                role, message[:2000], self.text.name, at, lines or (line.raw.strip()[:1000],), signature,
+                role, message[:2000], self._source(line), at, lines or (line.raw.strip()[:1000],), signature,
                 line.process, line.rank, timed.at, timed.epoch_s, trace, bool(lines),
             )
         )  # fmt: skip
+
+    def _source(self, line: LogLine) -> str:
+        return f"{self.text.name}: {line.service}" if line.service else self.text.name
 
     def _time_before(self, at: int) -> LogLine:
         """The nearest line before that told a time: raw tracebacks tell none."""
@@ -222,7 +227,7 @@ class _Region:
     def _key(self, line: LogLine) -> tuple[str, str]:
         """Lines of one process and level belong together; bare lines may continue what only began with a tag."""
         if line.tagged:
-            return line.process, line.level
+            return f"{line.service}|{line.process}", line.level
         latest = self._latest
         if latest is None or latest not in self._open or latest in self._tagged:
             return "", ""
@@ -261,6 +266,19 @@ class _Region:
         return max(not_before, hit - len(behind) + at)
 
 
+def last_errors(text: Text, until: Until | None = None) -> tuple[str, ...]:
+    """The last lines of a log that call themselves errors: all there is to say of an end without a traceback."""
+    found: list[str] = []
+    for raw in text.read(text.size - _LOOK_BACK_BYTES, text.size).split(b"\n"):
+        line = read_line(raw, until)
+        is_error = line.level in ("ERROR", "CRITICAL") or line.text.lower().startswith(
+            ("error:", "fatal:", "fatal error")
+        )
+        if is_error and line.text.strip() and not quoting.quotes_a_user(line.text):
+            found.append(line.raw.strip()[:1000])
+    return tuple(found[-3:])
+
+
 def blocks(text: Text, size: int, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
     """A log in blocks of whole lines, each with its offset; a line longer than a block is cut."""
     at, end = max(0, start), text.size if end is None else min(end, text.size)
@@ -297,6 +315,11 @@ def _windows(places: list[int]) -> Iterator[tuple[int, int]]:
         end = place + _BEHIND_BYTES
     if end >= 0:
         yield start, end
+
+
+def _said(line: LogLine) -> str:
+    """The message as signatures know it: without modules before a class, and without what C++ puts before a reason."""
+    return _WHAT.sub("", _MODULES.sub("", line.text.strip()))
 
 
 def _lone_exception(line: LogLine) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from pitstop.decisions.incidents.events import Event
 
 _ADMISSION = re.compile(
-    r"\((?P<free>[\d.]+)/(?P<total>[\d.]+) (?P<unit>[KMGT]?i?B)\).{0,80}less than desired GPU memory utilization "
+    r"\((?P<free>[\d.]+)/(?P<total>[\d.]+) (?P<unit>[KMGT]?i?B)\).{0,80}less than desired[^(]{0,80}"
     r"\((?P<share>[\d.]+), (?P<wanted>[\d.]+) (?P<wanted_unit>[KMGT]?i?B)\)",
 )
 _WANTED = re.compile(r"(?:Tried to allocate|allocating) (?P<size>[\d.]+ [KMGT]i?B)")

@@ -20,7 +20,7 @@ from pitstop.decisions.incidents.guard_log import GuardLog, read_guard_log
 from pitstop.decisions.incidents.incident import Findings, Incident
 from pitstop.decisions.incidents.kernel import KernelLine, read_kernel
 from pitstop.decisions.incidents.lines import Until
-from pitstop.decisions.incidents.reader import read_events
+from pitstop.decisions.incidents.reader import last_errors, read_events
 from pitstop.decisions.incidents.signatures import Catalogue
 from pitstop.ledger.records import Configuration, IncidentRecord
 from pitstop.services.evidence import blotted
@@ -45,7 +45,11 @@ def scan(given: ScanInput, catalogue: Catalogue) -> Findings:
     until = _until(states)
     with ExitStack() as stack:
         texts = [stack.enter_context(_opened(path)) for path in given.logs]
-        stories = [tell(text.name, read_events(text, catalogue, until or text.until)) for text in texts]
+        stories = [
+            story
+            for text in texts
+            for story in tell(text.name, read_events(text, catalogue, until or text.until), last_errors(text))
+        ]
     seen = Seen(stories, states, _kernel(given.kernels, until), _guards(given.guard_logs, until))
     found = conclude(seen)
     return msgspec.structs.replace(found, incidents=tuple(_without_secrets(one) for one in found.incidents))
