@@ -113,7 +113,8 @@ def _table(comparison: Comparison) -> Table:
     reasons = [
         f"{row_label(each.ruler, each.case)} {metric_title(each.metric)}: {each.reason}" for each in comparison.verdicts
     ]
-    notes = (f"Minimum effect ±{percent(comparison.minimum_effect)}; two runs are two boots, one block.", *reasons)
+    effects = " and ±".join(percent(effect) for effect in sorted({each.minimum_effect for each in comparison.verdicts}))
+    notes = (f"Minimum effect ±{effects}; two runs are two boots, one block.", *reasons)
     return Table(f"{comparison.second} over {comparison.first}", columns, rows, notes)
 
 

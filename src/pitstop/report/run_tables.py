@@ -152,7 +152,9 @@ def _notes(figure: Figure) -> Iterator[str]:
         yield f"{name}: {figure.status.value}{', ' if figure.reason else ''}{figure.reason}"
     if figure.interval is not None and figure.interval[0] != figure.interval[1]:
         low, high = (quantity(bound, figure.unit) for bound in figure.interval)
-        yield f"{name}: between {low} and {high}, given how tokens and times were counted"
+        is_share = figure.metric == "score" or figure.metric.endswith("_share")
+        why = "with 95 % confidence" if is_share else "given how tokens and times were counted"
+        yield f"{name}: between {low} and {high}, {why}"
     share, limit_from = figure.detail.get("share_of_limit"), figure.detail.get("limit_from")
     if isinstance(share, float) and figure.metric == "decode_tok_s":
         yield f"{name}: {share:.0%} of what the memory can do, {limit_from}"

@@ -73,6 +73,8 @@ def read_folder(folder: Path) -> list[Instance]:
         tasks = [parse(file.read_text("utf-8"), file.stem, str(file)) for file in files]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the tasks in {folder} cannot be read: {error}.", hint=_HINT) from error
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder of tasks.", hint=_HINT)
     if not tasks:
         raise UsageError(f"{folder} holds no task: there is no file that ends in .toml.", hint=_HINT)
     return tasks

@@ -1,0 +1,82 @@
+"""Tasks of one's own: every kind reads, everything wrong is named, and they are asked instead of the 28."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pitstop.core.config.quality import Quality
+from pitstop.core.errors import UsageError
+from pitstop.rulers.quality.keys import CodeKey, NumberKey, ToolKey, WordKey
+from pitstop.rulers.quality.own_tasks import parse, read_folder
+from pitstop.rulers.quality.task_set import task_set
+from pitstop.rulers.ruler import Settings
+
+PAGE = Path(__file__).parents[3] / "docs/quality-tasks.md"
+NUMBER = 'prompt = "How far?"\nlanguage = "de"\nlevel = "easy"\n[answer]\nnumber = "12.5"\nunit = "km"\n'
+
+
+def test_a_number_is_read_exactly():
+    one = parse(NUMBER, "far", "far.toml")
+    assert (one.name, one.key) == ("math/de/far", NumberKey(Fraction(25, 2), "km"))
+    assert parse('prompt = "?"\n[answer]\nnumber = "3/4"', "a", "a").key == NumberKey(Fraction(3, 4))
+    assert parse('prompt = "?"\n[answer]\nnumber = 7', "a", "a").key == NumberKey(Fraction(7))
+
+
+def test_every_example_of_the_documentation_reads():
+    examples = re.findall(r"```toml\n(prompt.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+    keys = [parse(text, f"t{i}", "docs").key for i, text in enumerate(examples)]
+    assert {type(key) for key in keys} == {NumberKey, WordKey, CodeKey, ToolKey}
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "prompt"),
+        ('prompt = "?"', "a task has"),
+        ("prompt = ", "end of document"),
+        ('prompt = "?"\nlevle = "easy"\n[answer]\nnumber = 1', "levle"),
+        ('prompt = "?"\nlevel = "trivial"\n[answer]\nnumber = 1', "trivial"),
+        ('prompt = "?"\n[answer]\nnumber = "twelve"', "twelve"),
+        ('prompt = "?"\n[answer]\nnumber = "1/0"', "Fraction"),
+        ('prompt = "?"\n[answer]\nnumber = 1\nunit = "furlong"', "furlong"),
+        ('prompt = "?"\n[answer]\nwords = ["a"]\noptions = ["b"]', "none of the `options`"),
+        ('prompt = "?"\n[answer]\nnumber = 1\nwords = ["a"]', "`number` or `words`"),
+        ('prompt = "?"\n[code]\nfunction = "a b"\ntests = [{args = []}]', "no name of a function"),
+        ('prompt = "?"\n[code]\nfunction = "f"\ntests = []', "no tests"),
+        ('prompt = "?"\n[code]\nfunction = "f"\ntests = [{args = [], value = 1}]\n[answer]\nnumber = 1', "a task has"),
+        ('prompt = "?"\n[tools]\noffered = []\n[[tools.calls]]\nname = "x"', "no tool that is offered"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_file(text, word):
+    with pytest.raises(UsageError, match="mine.toml") as refused:
+        parse(text, "mine", "mine.toml")
+    assert word in refused.value.message
+
+
+@given(st.text(max_size=200))
+def test_no_file_however_odd_does_worse_than_being_refused(text):
+    try:
+        parse(text, "a", "a.toml")
+    except UsageError:
+        return
+
+
+def test_a_folder_is_read_by_name_and_asked_instead_of_the_28(tmp_path):
+    (tmp_path / "b.toml").write_text(NUMBER)
+    (tmp_path / "a.toml").write_text('prompt = "?"\n[answer]\nnumber = 7')
+    (tmp_path / "notes.md").write_text("not a task")
+    assert [one.name for one in read_folder(tmp_path)] == ["math/en/a", "math/de/b"]
+    drawn = task_set(Settings(quality=Quality(tasks=str(tmp_path))))
+    assert (len(drawn.instances), drawn.name[:4]) == (2, "own/")
+    (tmp_path / "a.toml").write_text('prompt = "?"\n[answer]\nnumber = 8')
+    assert task_set(Settings(quality=Quality(tasks=str(tmp_path)))).name != drawn.name
+
+
+@pytest.mark.parametrize("make", [lambda folder: folder / "missing", lambda folder: folder])
+def test_a_folder_without_tasks_is_refused(tmp_path, make):
+    with pytest.raises(UsageError):
+        read_folder(make(tmp_path))
