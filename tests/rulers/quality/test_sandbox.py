@@ -67,6 +67,16 @@ async def test_without_any_sandbox_it_is_told_why(monkeypatch):
     assert "quality.sandbox.use" in await find_sandbox(Sandbox(use="none"))
 
 
+async def test_an_image_that_is_not_there_is_told_with_how_to_get_it(monkeypatch):
+    async def missing(*_):
+        return b"", b"docker: Error response from daemon: No such image: python:3-alpine.\nSee 'docker run --help'.\n"
+
+    monkeypatch.setattr(sandbox, "_converse", missing)
+    assert "No such image: python:3-alpine; get the image: docker pull python:3-alpine" in await find_sandbox(
+        Sandbox(use="docker")
+    )
+
+
 async def test_a_sandbox_that_runs_nothing_is_none(monkeypatch):
     async def lying(*_):
         return b"ready\n[]", b""

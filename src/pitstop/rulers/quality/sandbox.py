@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import signal
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from pitstop.rulers.quality.sandbox_argv import Mode, bubblewrap_argv, container
 OUTPUT_LIMIT = 2**20  # bytes of results; the largest right one has a few thousand
 _START_S = 60.0  # for a container to start on a busy box, beyond the time for the code itself
 _READY = b"ready\n"
+_NO_IMAGE = re.compile(r"no such image|unable to find image|image not known", re.IGNORECASE)
 _CLIENTS_NEED = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 
 
@@ -60,8 +62,13 @@ class Box:
             raise
         if not said.startswith(_READY):
             await self._remove(name)
-            raise SandboxFailed(f"{self.mode} did not start the tests: {_last_line(complaint) or 'it said nothing'}.")
+            raise SandboxFailed(f"{self.mode} did not start the tests: {self._why(complaint)}.")
         return read_results(said.removeprefix(_READY), len(calls))
+
+    def _why(self, complaint: bytes) -> str:
+        said = _last_line(complaint) or "it said nothing"
+        missing = self.mode is not Mode.BUBBLEWRAP and _NO_IMAGE.search(said)
+        return f"{said}; get the image: {self.mode} pull {self.settings.image}" if missing else said
 
     async def _remove(self, name: str) -> None:
         """A container outlives the client that started it; it would end by itself when the code's time is up."""
@@ -158,5 +165,6 @@ async def _read(stream: asyncio.StreamReader | None) -> bytes:
 
 
 def _last_line(complaint: bytes) -> str:
-    lines = [line.strip() for line in complaint.decode(errors="replace").splitlines() if line.strip()]
+    told = [line.strip() for line in complaint.decode(errors="replace").splitlines()]
+    lines = [line for line in told if line and "--help" not in line]  # docker ends with where to read on
     return lines[-1][:300].rstrip(".") if lines else ""
