@@ -82,7 +82,10 @@ async def _sweep(binary: str, environ: Mapping[str, str]) -> None:
     """Remove what a build left that was killed: its label names a process that is not there any more."""
     form = f'{{{{.Names}}}} {{{{.Label "{_LABEL}.pid"}}}}'
     argv = [binary, "ps", "--all", "--filter", f"label={_LABEL}.pid", "--format", form]
-    done = await command.run(argv, environ=environ, timeout_s=_REMOVE_S)
+    try:
+        done = await command.run(argv, environ=environ, timeout_s=_REMOVE_S)
+    except CommandFailed:
+        return  # an old podman does not know the form; what follows says what is wrong if it is more than that
     for line in done.out.splitlines():
         name, _, pid = line.strip().rpartition(" ")
         if name and pid.isdigit() and proc.read(int(pid)) is None:

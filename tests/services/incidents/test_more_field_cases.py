@@ -172,6 +172,20 @@ def test_a_hang_that_ends_in_a_timeout_is_one_incident():
     assert any("block found" in line for line in one.evidence)
 
 
+def test_every_line_of_a_hang_belongs_to_it():
+    waits = "".join(SHM.format(time=f"09-06 14:0{at}:00", line=1) for at in range(1, 7))
+    findings = found(READY + STATS.format(time="09-06 14:00:00", rate=0.0, running=1) + waits)
+    assert only(findings).last_at == "2026-09-06T14:06:00"
+    assert findings.notes == ()
+
+
+def test_waiting_while_nobody_knows_whether_requests_ran_is_said_not_judged():
+    waits = "".join(SHM.format(time=f"09-06 14:0{at}:00", line=1) for at in range(1, 6))
+    findings = found(READY + waits)
+    assert kinds(findings) == []
+    assert "perhaps a hang" in findings.notes[0].text
+
+
 def test_waiting_in_a_second_boot_is_compiling_again():
     waits = "".join(SHM.format(time=f"09-06 14:0{at}:00", line=1) for at in range(1, 6))
     log = READY + STATS.format(time="09-06 13:00:00", rate=9.0, running=1) + "INFO:     Received SIGTERM\n"

@@ -209,6 +209,7 @@ def _notes(seen: Seen, incidents: Sequence[Incident]) -> list[Note]:
 def _of_story(story: Story) -> Iterator[Note]:
     kinds = (
         (story.waits, "line(s) about workers that waited while it was loading, compiling or idle: no hang"),
+        (story.doubtful, "line(s) about workers that waited while it served; perhaps a hang, if requests ran then"),
         (story.teardown, "error(s) after it was asked to stop: no failure"),
         (story.survived, "exception(s) that no signature knows, after which it went on"),
     )

@@ -66,6 +66,7 @@ class Story:
     open: bool = False  # its last failure is that of its last boot
     teardown: tuple[Event, ...] = ()  # errors after a stop that was asked for
     waits: tuple[Event, ...] = ()  # waiting lines that are no hang
+    doubtful: tuple[Event, ...] = ()  # waiting lines of which nothing says whether requests ran
     survived: tuple[Event, ...] = ()  # unknown exceptions after which the engine went on
     ranks: frozenset[int] = frozenset()
     errors: tuple[str, ...] = ()  # the log's last error lines, in case nothing else explains an end
@@ -115,7 +116,9 @@ class _Teller:
                 self._failed(event)
 
     def story(self, errors: tuple[str, ...] = ()) -> Story:
-        benign = (*self.benign, *(event for waiting in self.waits.values() for event in waiting))
+        left = [event for waiting in self.waits.values() for event in waiting]
+        doubtful = tuple(left) if len(left) >= HANG_WAITS and self.running is None else ()
+        benign = (*self.benign, *(() if doubtful else left))
         return Story(
             self.source,
             tuple(self.failures),
@@ -125,6 +128,7 @@ class _Teller:
             self.open is not None,
             tuple(self.teardown),
             benign,
+            doubtful,
             tuple(self.survived),
             frozenset(self.ranks),
             errors,
@@ -184,6 +188,9 @@ class _Teller:
         serving = self.ready or (not self.booted and self.running is True)
         if self.stopped or not serving or self.running is False:
             self.benign.append(event)
+            return
+        if self.open is not None:
+            self.open.events.append(event)
             return
         waiting = self.waits.setdefault(event.process, [])
         waiting.append(event)
