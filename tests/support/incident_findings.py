@@ -6,11 +6,12 @@ import json
 
 from pitstop.decisions.incidents.conclude import Seen, conclude
 from pitstop.decisions.incidents.ending import parse_state
-from pitstop.decisions.incidents.failures import tell
 from pitstop.decisions.incidents.guard_log import read_guard_log
 from pitstop.decisions.incidents.kernel import read_kernel
-from pitstop.decisions.incidents.reader import Bytes, last_errors, read_events
+from pitstop.decisions.incidents.reader import last_errors, read_events
 from pitstop.decisions.incidents.signatures import Catalogue
+from pitstop.decisions.incidents.story import tell
+from pitstop.decisions.incidents.text import Bytes
 from pitstop.services.incidents.catalogue import built_in
 
 KNOWN = Catalogue(built_in())

@@ -8,14 +8,15 @@ from pitstop.core.errors import UsageError
 from pitstop.decisions.incidents import reader
 from pitstop.decisions.incidents.conclude import Seen, conclude
 from pitstop.decisions.incidents.ending import meaning, parse_state
-from pitstop.decisions.incidents.failures import tell
 from pitstop.decisions.incidents.guard_log import read_guard_log
 from pitstop.decisions.incidents.kernel import read_kernel
 from pitstop.decisions.incidents.lines import read_line
 from pitstop.decisions.incidents.prefilter import Prefilter
-from pitstop.decisions.incidents.reader import Bytes, read_events
+from pitstop.decisions.incidents.reader import read_events
 from pitstop.decisions.incidents.signatures import Catalogue
+from pitstop.decisions.incidents.story import tell
 from pitstop.decisions.incidents.template import group
+from pitstop.decisions.incidents.text import Bytes
 from pitstop.services.incidents.catalogue import built_in
 from support.crash_logs import CUDNN, FRAMES, READY, STATS, crash, second_report, traceback
 

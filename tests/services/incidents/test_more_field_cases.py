@@ -60,6 +60,13 @@ def test_two_services_in_one_compose_log_are_two_stories():
     assert one.sources == ("log0: qwen-1",)
 
 
+def test_a_traceback_that_comes_out_after_the_server_has_gone_is_the_same_failure():
+    again = traceback(CUDNN, FRAMES["cudnn"], "(Worker_TP0 pid=9) ERROR 09-06 14:03:13 [x.py:1] ")
+    assert len(found(crash(CUDNN, "cudnn", "09-06 14:03:11") + again).incidents) == 1
+    later = again.replace("14:03:13", "14:13:13")
+    assert len(found(crash(CUDNN, "cudnn", "09-06 14:03:11") + later).incidents) == 2
+
+
 # Ends that only the outside explains
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from pitstop.decisions.incidents.ending import EndState, meaning
 from pitstop.decisions.incidents.events import Event
-from pitstop.decisions.incidents.failures import Failure, Story, merge_sources
+from pitstop.decisions.incidents.failures import Failure
 from pitstop.decisions.incidents.guard_log import GuardLog
-from pitstop.decisions.incidents.incident import Findings, Incident, Note
-from pitstop.decisions.incidents.kernel import KernelFact, KernelLine, first_xid
+from pitstop.decisions.incidents.incident import Findings, Incident
+from pitstop.decisions.incidents.kernel import KernelLine, first_xid
+from pitstop.decisions.incidents.merging import merge_sources
+from pitstop.decisions.incidents.notes import notes_on
 from pitstop.decisions.incidents.outside import from_outside, xid_incident
 from pitstop.decisions.incidents.signatures import Role
 from pitstop.decisions.incidents.specifics import specifics
+from pitstop.decisions.incidents.story import Story
 from pitstop.decisions.incidents.template import group
 
 _NEAR_S = 900.0  # a kernel's or guard's line this near to a failure belongs to it
@@ -30,7 +33,6 @@ class Seen:
     states: Sequence[EndState] = ()
     kernel: Sequence[KernelLine] = ()
     guards: Sequence[GuardLog] = ()
-    notes: list[Note] = field(default_factory=list)
 
 
 def conclude(seen: Seen) -> Findings:
@@ -48,7 +50,7 @@ def conclude(seen: Seen) -> Findings:
     incidents += _other_guards(seen.guards, guard)
     incidents += _xid_alone(seen, failures)
     ordered = sorted(incidents, key=lambda one: (one.first_s is None, one.first_s or 0.0))
-    return Findings(incidents=tuple(ordered), notes=tuple(_notes(seen, ordered)))
+    return Findings(incidents=tuple(ordered), notes=tuple(notes_on(seen.stories, seen.kernel, seen.states, ordered)))
 
 
 def _with_outside(
@@ -188,32 +190,3 @@ def _xid_alone(seen: Seen, failures: Sequence[Failure]) -> list[Incident]:
     state = seen.states[-1] if seen.states else None
     consequences = tuple(_ending(state)) if state is not None and not failures else ()
     return [xid_incident(fault, left, consequences=consequences)] if fault is not None else []
-
-
-def _notes(seen: Seen, incidents: Sequence[Incident]) -> list[Note]:
-    notes = list(seen.notes)
-    for story in seen.stories:
-        notes += _of_story(story)
-    told = {line for one in incidents for line in one.evidence}
-    refused = [line.text for line in seen.kernel if line.fact is KernelFact.NO_MEMORY and line.text not in told]
-    if refused:
-        text = "the GPU's driver was refused memory: evidence of pressure, no failure by itself"
-        notes.append(Note(text=text, lines=tuple(refused[:3])))
-    asked = any(story.stopped for story in seen.stories)
-    if not incidents and not asked and any(state.code == 0 for state in seen.states):
-        text = "it ended with exit code 0; nothing that was read says that it was asked to, or that anything failed"
-        notes.append(Note(text=text))
-    return notes
-
-
-def _of_story(story: Story) -> Iterator[Note]:
-    kinds = (
-        (story.waits, "line(s) about workers that waited while it was loading, compiling or idle: no hang"),
-        (story.doubtful, "line(s) about workers that waited while it served; perhaps a hang, if requests ran then"),
-        (story.teardown, "error(s) after it was asked to stop: no failure"),
-        (story.survived, "exception(s) that no signature knows, after which it went on"),
-    )
-    for events, text in kinds:
-        if events:
-            lines = tuple(event.lines[-1] for event in events[:3])
-            yield Note(text=f"{story.source}: {len(events)} {text}", lines=lines)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pitstop.decisions.incidents.ending import EndState, meaning
-from pitstop.decisions.incidents.failures import Story
 from pitstop.decisions.incidents.guard_log import GuardLog
 from pitstop.decisions.incidents.incident import Incident
 from pitstop.decisions.incidents.kernel import XIDS, KernelFact, KernelLine
 from pitstop.decisions.incidents.lines import read_line
+from pitstop.decisions.incidents.story import Story
 from pitstop.decisions.incidents.template import group
 
 _NEAR_S = 900.0

@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pitstop.decisions.incidents import quoting
 from pitstop.decisions.incidents.events import Event
 from pitstop.decisions.incidents.lines import LogLine, Until, read_line
 from pitstop.decisions.incidents.prefilter import Prefilter, found, line_end, line_start
+from pitstop.decisions.incidents.region import Region
 from pitstop.decisions.incidents.signatures import AROUND, Catalogue, Role, Signature
+from pitstop.decisions.incidents.text import LINES_BYTES, Text, blocks, windows
 from pitstop.decisions.incidents.tracebacks import Raised, Traceback, begins, looks_like_exception
 
 BLOCK_BYTES = 1 << 20  # about what stays in a core's cache between one needle and the next
 _BEHIND_BYTES = 1 << 20  # how far before a failure a stop, or after it an end, belongs to it
-_BEFORE_LINES = 3  # lines before a hit that are looked at: the header of a traceback
-_LINGER_LINES = 40  # lines after one, of all processes: what an abort says, what an exception chains
-_REGION_LINES = 5000  # a traceback that was torn off must not be waited for through a whole log
-_LOOK_BACK_BYTES = 64 * 1024
 _NO_FAILURE = ("DEBUG", "INFO", "WARNING")  # levels at which a program itself calls its traceback no failure
 _MAX_EVENTS = 5000  # of one log; a log with more of them repeats itself
 _MODULES = re.compile(r"(?:[a-zA-Z_]\w*\.)+(?=[A-Z]\w*(?:Error|Exception))")  # in front of an exception's class
 _WHAT = re.compile(r"what\(\): +(?:\[PG [^\]]*\] ?)?")
-
-
-class Text(Protocol):
-    """A log that can be read at any place."""
-
-    name: str
-    size: int
-
-    def read(self, start: int, end: int) -> bytes:
-        """The bytes between two offsets; fewer at the end."""
-        ...
-
-
-@dataclass(frozen=True)
-class Bytes:
-    """A log in memory."""
-
-    name: str
-    content: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.content)
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.content[max(0, start) : max(0, end)]
 
 
 def read_events(text: Text, catalogue: Catalogue, until: Until | None = None) -> list[Event]:
@@ -79,7 +49,7 @@ class _Reader:
                 if self._is_nothing(block[begin:end]):
                     consumed = start + end
                 else:
-                    consumed = _Region(self, start + begin, consumed).walk()
+                    consumed = Region(self, start + begin, consumed).walk()
 
     def _is_nothing(self, raw: bytes) -> bool:
         """Whether a line that the prefilter found is an everyday one after all: most are, and cost only this."""
@@ -100,17 +70,20 @@ class _Reader:
             self._look(0, last, self.catalogue.anchors_around(Role.BOOT, Role.READY))
         doubtful = any(event.role in (Role.WAIT, Role.UNKNOWN) for event in self.events)
         near = (Role.STOP, Role.END, *((Role.WORK,) if doubtful else ()))
-        for start, end in _windows([*(event.number for event in self.events), self.text.size]):
+        for start, end in windows([*(event.number for event in self.events), self.text.size], _BEHIND_BYTES):
             self._look(start, end, self.catalogue.anchors_around(*near))
 
     def _look(self, start: int, end: int, anchors: list[str]) -> None:
         for at, block in blocks(self.text, BLOCK_BYTES, start, end):
             for hit in found(block, anchors):
                 begin = line_start(block, hit)
-                self.line(read_line(block[begin : line_end(block, hit)], self.until), at + begin, AROUND)
+                self._line(read_line(block[begin : line_end(block, hit)], self.until), at + begin, AROUND)
 
-    def line(self, line: LogLine, at: int, roles: tuple[Role, ...] | None = None) -> None:
+    def line(self, line: LogLine, at: int) -> None:
         """Make an event of a single line, if it is one."""
+        self._line(line, at, None)
+
+    def _line(self, line: LogLine, at: int, roles: tuple[Role, ...] | None) -> None:
         if at in self._seen or (quoting.quotes_a_user(line.text) and not self._is_work(line.text)):
             return
         message = _said(line)
@@ -120,9 +93,10 @@ class _Reader:
         elif signature is None and roles is None and _lone_exception(line):
             self._add(Role.UNKNOWN, None, line, at, message)
 
-    def traceback(self, done: Traceback, line: LogLine, of_request: bool) -> None:
+    def traceback(self, done: Traceback, line: LogLine, header: str) -> None:
         """Make an event of a traceback: of the first exception of its chain that says something."""
         chosen, signature = self._first_cause(done.raised)
+        of_request = self.catalogue.begins_request(header)
         if signature is None and (of_request or not chosen.spoken or line.level in _NO_FAILURE):
             return
         role = signature.role if signature else Role.UNKNOWN
@@ -174,102 +148,10 @@ class _Reader:
         return LogLine("")
 
 
-class _Region:
-    """Lines around a hit, taken apart one by one until nothing is open any more."""
-
-    def __init__(self, reader: _Reader, hit: int, not_before: int) -> None:
-        self._reader, self._hit = reader, hit
-        self._start = self._some_lines_before(hit, not_before)
-        self._open: dict[tuple[str, str], tuple[Traceback, LogLine]] = {}
-        self._headers: dict[tuple[str, str], str] = {}
-        self._header = ""  # the last line of any process
-        self._latest: tuple[str, str] | None = None
-        self._tagged: set[tuple[str, str]] = set()  # tracebacks whose every line has a tag
-        self._bare: set[tuple[str, str]] = set()  # tracebacks whose frames have none
-
-    def walk(self) -> int:
-        """Work through the region; returns the offset behind it."""
-        quoted = self._inside_a_quotation()
-        linger, end = _LINGER_LINES, self._start
-        for number, (at, raw) in enumerate(_lines(self._reader.text, self._start)):
-            line = read_line(raw, self._reader.until)
-            quoted = self._still_quoted(line, quoted)
-            if not quoted:
-                self._take(line, at)
-            end = at + len(raw)
-            unfinished = at < self._hit or any(not one.complete for one, _ in self._open.values())
-            linger = _LINGER_LINES if unfinished else linger - 1
-            if linger < 0 or number > _REGION_LINES:
-                break
-        for key in list(self._open):
-            self._close(key)
-        return end
-
-    def _take(self, line: LogLine, at: int) -> None:
-        key = self._key(line)
-        if key in self._open:
-            if line.tagged:
-                self._tagged.add(key)
-            if self._open[key][0].take(line.text, line.raw, at):
-                return
-            self._close(key)
-        if begins(line.text):
-            above = self._headers.get(key, "") if line.tagged else self._header
-            before = line.text[: line.text.rindex("Traceback")].strip(" :,") or above
-            self._open[key] = (Traceback(before, at), line)
-            self._latest = key
-            return
-        self._header = line.text.strip() or self._header
-        self._headers[key] = line.text.strip() or self._headers.get(key, "")
-        if at >= self._hit or line.tagged:
-            self._reader.line(line, at)
-
-    def _key(self, line: LogLine) -> tuple[str, str]:
-        """Lines of one process and level belong together; bare lines may continue what only began with a tag."""
-        if line.tagged:
-            return f"{line.service}|{line.process}", line.level
-        latest = self._latest
-        if latest is None or latest not in self._open or latest in self._tagged:
-            return "", ""
-        is_frame = line.text[:1] in (" ", "\t")
-        if latest != ("", "") and not is_frame and latest not in self._bare:
-            return "", ""
-        self._bare.add(latest)
-        return latest
-
-    def _close(self, key: tuple[str, str]) -> None:
-        done, line = self._open.pop(key)
-        self._tagged.discard(key)
-        self._bare.discard(key)
-        if done.raised:
-            self._reader.traceback(done, line, self._reader.catalogue.begins_request(done.header))
-
-    def _still_quoted(self, line: LogLine, quoted: bool) -> bool:
-        if quoting.quotes_a_user(line.text) and line.tagged:
-            return quoting.left_open(line.text)
-        return quoted and not line.tagged
-
-    def _inside_a_quotation(self) -> bool:
-        """Whether the lines here continue a prompt that was logged over several lines."""
-        behind = self._reader.text.read(self._start - _LOOK_BACK_BYTES, self._start).split(b"\n")
-        for raw in reversed(behind[:-1]):
-            line = read_line(raw)
-            if line.tagged or quoting.quotes_a_user(line.text):
-                return quoting.quotes_a_user(line.text) and quoting.left_open(line.text)
-        return False
-
-    def _some_lines_before(self, hit: int, not_before: int) -> int:
-        behind = self._reader.text.read(hit - _LOOK_BACK_BYTES, hit)
-        at = len(behind)
-        for _ in range(_BEFORE_LINES):
-            at = line_start(behind, at - 1) if at > 0 else 0
-        return max(not_before, hit - len(behind) + at)
-
-
 def last_errors(text: Text, until: Until | None = None) -> tuple[str, ...]:
     """The last lines of a log that call themselves errors: all there is to say of an end without a traceback."""
     found: list[str] = []
-    for raw in text.read(text.size - _LOOK_BACK_BYTES, text.size).split(b"\n"):
+    for raw in text.read(text.size - LINES_BYTES, text.size).split(b"\n"):
         line = read_line(raw, until)
         is_error = line.level in ("ERROR", "CRITICAL") or line.text.lower().startswith(
             ("error:", "fatal:", "fatal error")
@@ -277,44 +159,6 @@ def last_errors(text: Text, until: Until | None = None) -> tuple[str, ...]:
         if is_error and line.text.strip() and not quoting.quotes_a_user(line.text):
             found.append(line.raw.strip()[:1000])
     return tuple(found[-3:])
-
-
-def blocks(text: Text, size: int, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """A log in blocks of whole lines, each with its offset; a line longer than a block is cut."""
-    at, end = max(0, start), text.size if end is None else min(end, text.size)
-    while at < end:
-        block = text.read(at, min(at + size, end))
-        if not block:
-            return
-        cut = block.rfind(b"\n") + 1
-        if 0 < cut < len(block) and at + len(block) < end:
-            block = block[:cut]
-        yield at, block
-        at += len(block)
-
-
-def _lines(text: Text, start: int) -> Iterator[tuple[int, bytes]]:
-    for at, block in blocks(text, _LOOK_BACK_BYTES, start):
-        for raw in block.splitlines(keepends=True) if b"\r" not in block else _split(block):
-            yield at, raw
-            at += len(raw)  # noqa: PLW2901  # the place within the block
-
-
-def _split(block: bytes) -> list[bytes]:
-    return [line + b"\n" for line in block.split(b"\n")] if block.endswith(b"\n") else block.split(b"\n")
-
-
-def _windows(places: list[int]) -> Iterator[tuple[int, int]]:
-    """Stretches around the places, each stretch once."""
-    start = end = -1
-    for place in sorted(places):
-        if end >= 0 and place - _BEHIND_BYTES > end:
-            yield start, end
-            start = -1
-        start = max(0, place - _BEHIND_BYTES) if start < 0 else start
-        end = place + _BEHIND_BYTES
-    if end >= 0:
-        yield start, end
 
 
 def _said(line: LogLine) -> str:

@@ -35,6 +35,12 @@ def specifics(event: Event) -> Specifics:
     return Specifics()
 
 
+def admission_shortfall(text: str) -> str:
+    """How much an engine's own start check found missing, if it was that which refused; "" otherwise."""
+    match = _ADMISSION.search(text)
+    return _admission(match).summary if match else ""
+
+
 def _admission(match: re.Match[str]) -> Specifics:
     free, total, wanted = float(match["free"]), float(match["total"]), float(match["wanted"])
     unit, short = match["unit"], float(match["wanted"]) - float(match["free"])

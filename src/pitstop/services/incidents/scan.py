@@ -15,13 +15,13 @@ import msgspec
 from pitstop.core.errors import UsageError
 from pitstop.decisions.incidents.conclude import Seen, conclude
 from pitstop.decisions.incidents.ending import EndState, parse_state
-from pitstop.decisions.incidents.failures import tell
 from pitstop.decisions.incidents.guard_log import GuardLog, read_guard_log
 from pitstop.decisions.incidents.incident import Findings, Incident
 from pitstop.decisions.incidents.kernel import KernelLine, read_kernel
 from pitstop.decisions.incidents.lines import Until
 from pitstop.decisions.incidents.reader import last_errors, read_events
 from pitstop.decisions.incidents.signatures import Catalogue
+from pitstop.decisions.incidents.story import tell
 from pitstop.ledger.records import Configuration, IncidentRecord
 from pitstop.services.evidence import blotted
 
