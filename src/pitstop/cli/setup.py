@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
+from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 _SIGNS = {"ok": "✓", "warning": "!", "failed": "✗"}
 
@@ -25,25 +25,39 @@ def register(app: typer.Typer) -> None:
 
 @guarded
 def init(
-    path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("pitstop.toml"),
+    path: Annotated[Path | None, typer.Argument(help="Where to write it; ./pitstop.toml when left out.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    dry_run: DryRun = False,
     json_output: JsonFlag = False,
+    config_file: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The same as PATH.", show_default=False)
+    ] = None,
 ) -> None:
     """Write a commented pitstop.toml to start from."""
+    shell, path = Shell(json_output), path or config_file or Path("pitstop.toml")
+    _write_example(path, force=force, dry_run=dry_run)
+    shell.document({"path": str(path), "dry_run": dry_run})
+    if dry_run:
+        shell.say(f"would write {path}")
+    else:
+        shell.say(f"Wrote {path}. Edit it, then: pitstop config check, pitstop doctor.")
+
+
+def _write_example(path: Path, *, force: bool, dry_run: bool) -> None:
     from importlib.resources import files
 
+    from pitstop.core.durable import write_durably
     from pitstop.core.errors import UsageError
 
-    shell = Shell(json_output)
     if path.exists() and not force:
         raise UsageError(f"{path} exists already.", hint="Edit it, choose another name, or replace it with --force.")
     example = files("pitstop.core.config").joinpath("example.toml").read_text("utf-8")
+    if dry_run:
+        return
     try:
-        path.write_text(example, "utf-8")
+        write_durably(path, example.encode(), mode=0o644)  # whole or not at all: --force must not cost a file
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.", hint="Choose another folder.") from error
-    shell.document({"path": str(path)})
-    shell.say(f"Wrote {path}. Edit it, then: pitstop config check, pitstop doctor.")
 
 
 @guarded
@@ -83,19 +97,24 @@ def check(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None
 
 
 @guarded
-def show(_json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
+def show(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """Print the configuration as it is understood, in JSON: defaults filled in, secrets left out."""
     from pitstop.core.config.masked import without_secrets
-    from pitstop.core.documents import encode
 
-    shell = Shell(config_file=config_file)
-    sys.stdout.write(encode(without_secrets(shell.config())).decode())
+    shell = Shell(json_output, config_file)
+    _print(without_secrets(shell.config()))
 
 
 @guarded
-def schema(_json_output: JsonFlag = False) -> None:
-    """Print the JSON Schema of pitstop.toml."""
+def schema(_json_output: JsonFlag = False, _config_file: ConfigFile = None) -> None:
+    """Print the JSON Schema of pitstop.toml; no file is read."""
     from pitstop.core.config.schema import json_schema
+
+    _print(json_schema())
+
+
+def _print(document: Any) -> None:
+    """JSON on stdout, with --json or without, in UTF-8 whatever the locale."""
     from pitstop.core.documents import encode
 
-    sys.stdout.write(encode(json_schema()).decode())
+    sys.stdout.buffer.write(encode(document))

@@ -103,13 +103,13 @@ def recover(json_output: JsonFlag = False, dry_run: DryRun = False, config_file:
 
 
 @guarded
-def status(json_output: JsonFlag = False) -> None:
+def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """Say which trial runs now, and where it stands."""
     from pitstop.services.lease import lease_standing
     from pitstop.services.trial.folder import open_trials
     from pitstop.services.trial.journal import steps
 
-    shell = Shell(json_output)
+    shell = Shell(json_output, config_file)
     home = shell.home()
     lease, standing = lease_standing(home, time.time())
     found = []

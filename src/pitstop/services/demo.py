@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import socket
 from pathlib import Path
 from string import Template
@@ -26,7 +28,7 @@ boot_timeout = "2 min"
 
 [engine.smollm2.launch]
 with    = "process"
-command = ["{python}", "-m", "pitstop.supply.llamacpp_server", "--model", "$model", "--port", "{port}",
+command = ["{python}", "-m", "pitstop.supply.llamacpp_server", "--model", $model, "--port", "{port}",
            "--alias", "smollm2", "--ctx", "4096", "--threads", "$threads"]
 version_command = ["{python}", "-m", "pitstop.supply.llamacpp_server", "--version"]
 
@@ -66,7 +68,8 @@ def configuration(model: Path, home: Path, port: int) -> str:
     # One thread fewer than cores: llama.cpp's threads spin while they wait for each other, and on a core that somebody
     # else uses too that costs a factor of thirty.
     threads = str(max(1, min(4, (os.cpu_count() or 1) - 1)))
-    return _CONFIG.substitute(model=model, home=home, port=port, threads=threads)
+    quoted = json.dumps(str(model), ensure_ascii=False)  # a JSON string is a TOML string
+    return _CONFIG.substitute(model=quoted, home=shlex.quote(str(home)), port=port, threads=threads)
 
 
 def free_port() -> int:
