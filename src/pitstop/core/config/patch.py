@@ -20,11 +20,11 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 class Patch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whole lines are replaced, exactly where and as often as it says; there is no fuzz."""
 
-    engine: str
+    engine: str  # whose image is patched
     image: str  # what it was made for: `repository:tag@sha256:…`, or the id of a local image, `sha256:…`
     file: str  # inside the image
     expect: str  # one line, or several with newlines between them, blanks included
-    replace: str
+    replace: str  # the lines that take their place
     count: int = 1  # how often `expect` must be there
     sha256: str = ""  # of the file as it is in the image; empty: only the lines are looked at
     module: str = ""  # what Python imports from this file; empty: told from its path
