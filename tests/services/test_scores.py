@@ -133,7 +133,7 @@ def test_the_noise_of_a_score_belongs_to_a_model_and_a_set():
 
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_two_runs_of_one_engine_are_seldom_called_different(repeats):
-    """A/A, simulated: 300 pairs of 28 tasks that turn as those of a real model do; at most 5 % may be called different."""
+    """A/A, simulated: 300 pairs of 28 tasks that turn as a real model's do; at most 5 % may be called different."""
     draw = random.Random(repeats)
     chances = [draw.choice([0.02, 0.5, 0.8, 0.95, 1.0]) for _ in TASKS]
 
