@@ -7,7 +7,7 @@ import pytest
 
 from pitstop.core.documents import Verdict
 from pitstop.core.durable import append_durably
-from pitstop.core.errors import UsageError
+from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.decisions.lease import Phase, Standing
 from pitstop.decisions.trial import How, Outcome, schedule
 from pitstop.services.lease import lease_standing, read_lease
@@ -323,3 +323,35 @@ async def test_a_journal_without_room_touches_nothing_and_leaves_no_debt(tmp_pat
         await run(tmp_path, world)
     home = stage(tmp_path, world).home
     assert (world.effects, owed(home), open_trials(home), read_lease(home)) == (0, [], [], None)
+
+
+ADMISSION = (
+    "engine smol died 20 s after its start: ValueError: Free memory on device cuda:0 (109.53/121.69 GiB) on startup is "
+    "less than desired GPU memory utilization (0.91, 110.74 GiB)."
+)
+
+
+@pytest.mark.parametrize(("refusals", "incidents"), [(2, 0), (3, 1)])
+async def test_a_start_check_that_finds_too_little_memory_is_asked_three_times(tmp_path, refusals, incidents):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    on.site.launcher.start = _too_little_memory(on.site.launcher.start, refusals)
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert len(document.arms[1].incidents) == incidents
+    assert document.production.restored
+    assert "short by 1.21 GiB" in str(document.log)
+
+
+def _too_little_memory(start, refusals):
+    left = [refusals]
+
+    async def wrapped(spec, environ):
+        if spec == VARIANT and left[0]:
+            left[0] -= 1
+            raise EngineFailed(ADMISSION)
+        return await start(spec, environ)
+
+    return wrapped

@@ -42,4 +42,5 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     concurrency: tuple[int, ...] = (1, 8, 16)  # numbers of streams at once
     thinking: tuple[Literal["on", "off"], ...] = ("off", "on")  # where the model has a switch
     quality: Quality | None = None  # how the quality ruler asks in this trial; left out: as [quality] says
+    drop_caches: bool = False  # the page cache, before each boot: for start checks that read MemFree; needs root
     memory_timeout: Duration = duration("10 min")  # how long freed memory may take to come back between boots

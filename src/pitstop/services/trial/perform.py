@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 import traceback
@@ -14,10 +15,11 @@ from pitstop.core.documents import Notice, encode
 from pitstop.core.durable import write_durably
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreachable
 from pitstop.core.units import format_duration
+from pitstop.decisions.incidents.specifics import admission_shortfall
 from pitstop.decisions.trial import Action, Do, How, Outcome
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.launcher import LaunchSpec, Running
-from pitstop.launch.memory_back import read_memory
+from pitstop.launch.memory_back import drop_page_cache, read_memory
 from pitstop.launch.ready import ready
 from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.lifecycle import Owner
@@ -28,6 +30,8 @@ from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, run_file
 from pitstop.services.trial.roles import Crew
 from pitstop.services.undisturbed import WRONG_ENGINE
+
+_BOOT_TRIES = 3  # where the engine says that memory is missing, which may still be on its way back
 
 
 class Hands:
@@ -82,11 +86,27 @@ class Hands:
         return Outcome(How.DONE)
 
     async def _boot(self, action: Action) -> Outcome:
+        """Boot the arm; one whose own start check finds too little memory is tried again once more is back."""
         spec = self._arm_spec(action)
-        try:
-            await self._memory_back()
-        except EngineFailed as error:  # not the arm's fault, and nothing is launched into it blindly
-            return Outcome(How.REFUSED, str(error))
+        for left in reversed(range(_BOOT_TRIES)):
+            try:
+                await self._memory_back()
+            except EngineFailed as error:  # not the arm's fault, and nothing is launched into it blindly
+                return Outcome(How.REFUSED, str(error))
+            try:
+                await self._boot_once(spec)
+                break
+            except EngineFailed as error:
+                short = admission_shortfall(str(error))
+                if not short or not left:
+                    raise
+                self._journal.note(f"its start check refused, {short}; it is tried again when memory is back")
+                if tripped := await self._end_guard():
+                    raise GuardTripped(tripped) from error
+                await self._stop_engine()
+        return Outcome(How.DONE)
+
+    async def _boot_once(self, spec: LaunchSpec) -> None:
         at, before, began = self._crew.clock(), read_memory().available_bytes, time.monotonic()
         guard = await self._begin_guard(spec)
         await guard.own(await self._launcher.start(spec, self._site.environ))
@@ -95,7 +115,6 @@ class Hands:
             raise EngineFailed(await self._another(spec, running))
         self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
         self._crew.served(spec)
-        return Outcome(How.DONE)
 
     async def _measure(self, action: Action) -> Outcome:
         assert action.boot is not None
@@ -161,6 +180,9 @@ class Hands:
 
     async def _memory_back(self) -> None:
         await self._crew.memory.back(self._site, self._expected_bytes, float(self._promise.trial.memory_timeout))
+        if self._promise.trial.drop_caches:
+            dropped = await asyncio.to_thread(drop_page_cache)
+            self._journal.note(dropped or "the page cache was dropped")
 
     async def _told(self, action: Action, error: PitstopError) -> str:
         """What went wrong, and who is up in place of the arm, if somebody is."""
