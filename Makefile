@@ -14,7 +14,8 @@ demo: $(VENV)/.demo   ## the main job, on an embedded engine: a real trial, a ve
 
 test: $(VENV)/.dev    ## everything that needs only Python: lint, types, unit and end-to-end tests
 	$(MAKE) -s lint
-	$(BIN)/pytest -m "not real" -n 2 --dist loadfile
+	$(BIN)/pytest -m "not real" -n 2 --dist loadfile --ignore tests/rulers --ignore tests/client
+	$(BIN)/pytest -m "not real" tests/rulers tests/client  # these keep time, and have the machine to themselves
 
 check: lint           ## the quick part of `make test`
 

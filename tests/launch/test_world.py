@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pitstop.core import secrets
 from pitstop.core.errors import EngineFailed
-from pitstop.launch import cgroup, command, container, known, orphans, ports, proc, secrets, tree, unit
+from pitstop.launch import cgroup, command, container, known, orphans, ports, proc, tree, unit
 from pitstop.launch.command import CommandFailed, Failure
 from pitstop.launch.compose import dialect
 from pitstop.launch.container_engine import create_argv, registry_digest

@@ -53,7 +53,9 @@ async def test_a_cached_prompt_spoils_the_times_and_not_the_decode_rate():
     with PacedServer(Pace(rate_tok_s=2000, ttft_s=0.01, cached=1984)) as server:
         result = await LongInput().measure(bench_for(server, depths=(2000,), runs=1))
     assert figure_of(result, "d2000", "ttft_s").status is Status.INVALID
-    assert figure_of(result, "d2000", "decode_tok_s").status is Status.OK
+    decode = figure_of(result, "d2000", "decode_tok_s")
+    assert decode.value is not None
+    assert "cache" not in decode.reason
 
 
 @pytest.mark.parametrize("takes_budget", [True, False])

@@ -69,6 +69,7 @@ def scale_for(values: Sequence[float], start: float, end: float, *, ticks: int =
 
 def linear(low: float, high: float, start: float, end: float, *, ticks: int = 5, zero: bool = False) -> Linear:
     """A linear scale with a margin, so that no mark lies on the frame; a margin never crosses zero."""
+    low, high = (0.0 if abs(end) < _SMALLEST else end for end in (low, high))
     margin = 0.08 * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.05 * abs(high) or 1.0
     padded_low = low - margin if low < 0 or (low > margin and not zero) else min(low, 0.0)
     padded_high = high + margin if high > 0 or high - low <= 0 else min(0.0, high + margin)
