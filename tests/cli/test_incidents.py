@@ -60,6 +60,8 @@ def test_a_dry_run_files_nothing(pitstop, tmp_path):
         ("verdict", "--before", "2", "--in", "72d", "--clean-since", "2027-01-01", "--now", "2026-10-19"),
         ("verdict", "--before", "2", "--in", "0d", "--over", "3d"),
         ("verdict", "--now", "tomorrow"),
+        ("verdict", "--before", "2", "--in", "72d", "--over", "99999999999d"),
+        ("count", "--over", "99999999999d"),
         ("compare", "2/72d", "x"),
         ("compare", "2/72d", "1/0d"),
         ("import", "absent.toml"),

@@ -51,7 +51,7 @@ def verdict(
     given = (before, in_, clean_since, after, over)
     if any(value is not None for value in given):
         windows = _given(before, in_, clean_since, after, over, until)
-        changed = moment(clean_since) if clean_since else until - timedelta(days=windows[1].exposure)
+        changed = moment(clean_since) if clean_since else _before(until, windows[1].exposure, "--over")
         found = Halves(*windows, changed, "given")
     else:
         found = _counted(shell, signature, engine, since, changed_at, until)
@@ -74,11 +74,11 @@ def count(
     from dataclasses import replace
 
     from pitstop.core.units import parse_duration
-    from pitstop.services.incidents.counts import moment
+    from pitstop.services.incidents.counts import DAY_S, moment
 
     shell = Shell(json_output, config_file)
     until = moment(now) if now else datetime.now(UTC)
-    changed = until - timedelta(seconds=_quantity(parse_duration, over, "--over"))
+    changed = _before(until, _quantity(parse_duration, over, "--over") / DAY_S, "--over")
     found = _counted(shell, signature, engine, None, changed.isoformat(), until)
     if before is not None or in_ is not None:
         found = replace(found, before=_window(before, in_, "--before", "--in"))
@@ -134,6 +134,15 @@ def _given(
     if days < 0:
         raise UsageError(f"--clean-since {clean_since} lies after now ({now:%Y-%m-%d}).", hint="Check --now.")
     return first, Window(0, days)
+
+
+def _before(now: datetime, days: float, name: str) -> datetime:
+    from pitstop.core.errors import UsageError
+
+    try:
+        return now - timedelta(days=days)
+    except OverflowError as error:
+        raise UsageError(f"{name}: {days:.0f} days ago there was no calendar.") from error
 
 
 def _window(events: int | None, text: str | None, name: str, time_name: str) -> Window:

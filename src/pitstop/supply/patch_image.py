@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pitstop.core.errors import UsageError
 from pitstop.launch import command, proc
-from pitstop.launch.command import CommandFailed, Failure
+from pitstop.launch.command import CommandFailed, Failure, Output
 from pitstop.launch.container_engine import ContainerEngine
 from pitstop.supply.reference import parse_reference
 
@@ -71,11 +71,19 @@ async def _container(binary: str, environ: Mapping[str, str], image_id: str, nam
     own = f"pitstop-patch-{name}-{os.getpid()}-{secrets.token_hex(3)}".lower()
     labels = ["--label", f"{_LABEL}={name}", "--label", f"{_LABEL}.pid={os.getpid()}"]
     argv = [binary, "create", "--pull", "never", "--network", "none", "--name", own, *labels, image_id, "true"]
+    creating = asyncio.ensure_future(command.run(argv, environ=environ, timeout_s=_CREATE_S))
     try:
-        await command.run(argv, environ=environ, timeout_s=_CREATE_S)
+        await asyncio.shield(creating)
         yield own
     finally:
-        await asyncio.shield(_remove(binary, environ, own))
+        await asyncio.shield(_put_away(binary, environ, own, creating))
+
+
+async def _put_away(binary: str, environ: Mapping[str, str], name: str, creating: asyncio.Future[Output]) -> None:
+    """Wait until it is made, for what is not there yet cannot be removed, and remove it."""
+    with contextlib.suppress(CommandFailed):
+        await creating
+    await _remove(binary, environ, name)
 
 
 async def _sweep(binary: str, environ: Mapping[str, str]) -> None:
