@@ -220,23 +220,22 @@ def test_an_engine_that_is_swapped_behind_the_trials_back_makes_its_figures_inva
     docker("create", *words)
     trial = Begun(quick, "trial", "run", "long")
     trial.wait_for(begun("measure", 2))
-    # llama.cpp shares its port (SO_REUSEPORT), so production can be up before the variant is taken away.
-    docker("start", f"{name}-by-hand")
-    wait_until(lambda: "serving smollm2" in docker("logs", f"{name}-by-hand"), poll_s=0.1)
     docker("rm", "--force", name)
     docker("rename", f"{name}-by-hand", name)
+    docker("start", name)
     said = trial.process.communicate(timeout=180)[0]
     is_back(production, quick, QUICK_PORT, "smollm2")
     document = json.loads((trials(quick)[-1] / "trial.json").read_text())
-    [run] = document["arms"][1]["runs"]
-    assert {figure["status"] for figure in run["figures"]} <= {"invalid", "unavailable"}, said
-    reasons = [figure["reason"] for figure in run["figures"] if figure["status"] == "invalid"]
-    assert reasons
-    assert all("the engine changed during the measurement" in reason for reason in reasons), reasons
-    told = " ".join(notice["text"] for notice in run["warnings"])
-    assert f"production's own settings ({document['production']['fingerprint_before']})" in told
-    assert all(record["verdict"] == "undecided" for record in document["verdicts"])
-    assert all(figure["status"] == "ok" for figure in document["arms"][0]["runs"][0]["figures"][:1])
+    figures = [figure for run in document["arms"][1]["runs"] for figure in run["figures"]]
+    assert {figure["status"] for figure in figures} <= {"invalid", "unavailable"}, said
+    told = str([run["warnings"] for run in document["arms"][1]["runs"]])
+    who = f"production's own settings ({document['production']['fingerprint_before']})"
+    assert who in told or "somebody stopped it" in told, (
+        said
+    )  # the latter, when it is looked at before the new one is up
+    assert {record["verdict"] for record in document["verdicts"]} == {"undecided"}
+    assert all("left out as invalid" in record["reason"] for record in document["verdicts"])
+    assert "ok" in {figure["status"] for figure in document["arms"][0]["runs"][0]["figures"]}
 
 
 def test_signals_while_production_is_put_back_change_nothing(quick, production):

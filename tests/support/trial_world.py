@@ -46,7 +46,11 @@ class World:
     dead_on_boot: str = ""  # fingerprint of an engine that dies at once
     guard_kills: str = ""  # fingerprint of an engine that the guard kills while it is measured
     effects: int = 0
+    stopped_by_hand: bool = False  # whether an engine that is down was stopped by somebody else
     enough: str = ""  # what a look in the middle says
+
+    async def stopped(self, _site) -> bool:
+        return self.stopped_by_hand
 
     def effect(self) -> None:
         """Something is about to change, or has just been changed."""
@@ -156,6 +160,14 @@ def promise() -> Promise:
     )  # fmt: skip
 
 
+async def _info(_site, _promise, times):
+    return {"boot_s": times.boot_s}
+
+
+async def _nothing(*_args):
+    pass
+
+
 def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
     home = Home(root).prepared()
     launcher = FakeLauncher(world)
@@ -176,12 +188,6 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
             id=f"T1-{boot.block}-{arm.name}", started_at="2026-11-29T00:00:00+00:00", engine=engine, figures=[figure]
         )
 
-    async def info(_site, _promise, times):
-        return {"boot_s": times.boot_s}
-
-    async def nothing(*_args):
-        pass
-
     async def idle(*_args):
         return waiting
 
@@ -196,7 +202,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
 
     crew = Crew(
         measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
-        info=info, why_stop=lambda _promise, _blocks: world.enough, served=lambda _spec: None, pause=nothing,
-        clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
+        info=_info, stopped=world.stopped, why_stop=lambda _promise, _blocks: world.enough, served=lambda _spec: None,
+        pause=_nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

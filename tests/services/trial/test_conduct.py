@@ -299,8 +299,18 @@ async def test_another_engine_that_comes_up_in_place_of_a_variant_is_named_and_n
     [incident, _] = document.arms[1].incidents
     assert f"production's own settings ({PRODUCTION.fingerprint})" in incident["reason"]
     assert VARIANT.fingerprint in incident["reason"]
-    assert document.arms[1].runs == []
+    assert [run.figures for run in document.arms[1].runs] == [[], []]
+    assert [record.verdict for record in document.verdicts] == [Verdict.UNDECIDED]  # a watchdog's deed is no result
+    assert "2 of 2 block(s) left out as invalid" in document.verdicts[0].reason
     assert world.up == PRODUCTION
+
+
+@pytest.mark.parametrize(("by_hand", "verdict"), [(True, Verdict.UNDECIDED), (False, Verdict.WORSE)])
+async def test_an_engine_that_somebody_stopped_is_not_held_against_its_arm_and_a_crash_is(tmp_path, by_hand, verdict):
+    world = World(up=PRODUCTION, dead_on_boot=VARIANT.fingerprint, stopped_by_hand=by_hand)
+    document = await run(tmp_path, world)
+    assert [record.verdict for record in document.verdicts] == [verdict]
+    assert ("somebody stopped it" in document.arms[1].incidents[0]["reason"]) == by_hand
 
 
 def _production_comes_up_instead(start, world):

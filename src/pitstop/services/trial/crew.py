@@ -15,6 +15,7 @@ from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
+from pitstop.decisions.watchdog import Presence
 from pitstop.launch.launcher import Running
 from pitstop.ledger.store import Ledger
 from pitstop.rulers.ruler import Progress, Settings
@@ -33,8 +34,9 @@ from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import MEMORY
+from pitstop.services.trial.record import MEMORY, keep_run, run_file
 from pitstop.services.trial.roles import Crew, Say
+from pitstop.services.watchdog.presence import presence_of
 
 
 def real_crew(
@@ -46,7 +48,13 @@ def real_crew(
         return now().isoformat(timespec="milliseconds")
 
     async def measured(site: Site, promise: Promise, boot: Boot) -> RunDocument:
-        return await measure(site, assignment(promise, boot), now=now, progress=progress)
+        path = run_file(home.trials / promise.id, boot, promise)
+
+        def save(document: RunDocument) -> None:
+            with contextlib.suppress(OSError):  # a full disk costs what a crash may cost, and not the measurement
+                keep_run(path, document)
+
+        return await measure(site, assignment(promise, boot), now=now, progress=progress, save=save)
 
     @contextlib.asynccontextmanager
     async def guarded(site: Site, promise: Promise) -> AsyncIterator[Guard]:
@@ -70,6 +78,9 @@ def real_crew(
     async def idle(site: Site, promise: Promise) -> Outcome:
         return await wait_idle(site, promise, home, door, say)
 
+    async def stopped(site: Site) -> bool:
+        return (await presence_of(site, home))[0] is Presence.STOPPED
+
     return Crew(
         measure=measured,
         memory=_Memory(home, say),
@@ -78,6 +89,7 @@ def real_crew(
         guarded=guarded,
         generate=generate_token,
         info=info,
+        stopped=stopped,
         why_stop=lambda promise, blocks: enough(TrialFolder(home.trials / promise.id), promise, open_ledger, blocks),
         served=partial(remember_served, home),
         pause=asyncio.sleep,

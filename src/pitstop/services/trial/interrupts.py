@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Awaitable, Iterator
 
-from pitstop.client.loop import stopping_signals
+from pitstop.core.stopping import heeded
 from pitstop.decisions.trial import How, Outcome
 
 
@@ -20,15 +19,14 @@ class Interrupts:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[Interrupts]:
-        """Take SIGINT, SIGTERM and SIGHUP; from the restore on they cannot stop anything any more."""
-        loop, meant = asyncio.get_running_loop(), stopping_signals()
-        for number in meant:
-            loop.add_signal_handler(number, self.interrupt, signal.Signals(number).name)
-        try:
-            yield self
-        finally:
-            for number in meant:
-                loop.remove_signal_handler(number)
+        """Take SIGINT, SIGTERM and SIGHUP; from the restore on they cannot stop anything any more.
+
+        They stay taken until the loop ends: the lease has still to be given back.
+        """
+        loop = asyncio.get_running_loop()
+        for number in heeded():
+            loop.add_signal_handler(number, self.interrupt, number.name)
+        yield self
 
     def interrupt(self, reason: str) -> None:
         """End the running interruptible action, now or as soon as one begins."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from pitstop.core.documents import Notice, encode
+from pitstop.core.documents import Notice
 from pitstop.core.durable import write_durably
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreachable
 from pitstop.core.units import format_duration
@@ -26,8 +26,9 @@ from pitstop.services.lifecycle import Owner
 from pitstop.services.site import Site
 from pitstop.services.trial.boot_info import BootTimes
 from pitstop.services.trial.journal import Journal
+from pitstop.services.trial.meddling import another, meddled, void_run
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import PROOF, Proof, run_file
+from pitstop.services.trial.record import PROOF, Proof, keep_run, read_run, run_file
 from pitstop.services.trial.roles import Crew
 from pitstop.services.undisturbed import WRONG_ENGINE
 
@@ -66,7 +67,7 @@ class Hands:
             return Outcome(How.REFUSED, str(error))
         except (Unreachable, GuardTripped) as error:
             if blames_arm:
-                return Outcome(How.FAILED, await self._end_guard() or await self._told(action, error))
+                return Outcome(How.FAILED, await self._why_failed(action, error))
             return Outcome(How.REFUSED, str(error))
         except (PitstopError, OSError) as error:
             return Outcome(How.REFUSED, str(error))
@@ -111,8 +112,8 @@ class Hands:
         guard = await self._begin_guard(spec)
         await guard.own(await self._launcher.start(spec, self._site.environ))
         running = await self._until_ready(spec)
-        if running.fingerprint != spec.fingerprint:  # a watchdog that does not ask for the lease, or a person
-            raise EngineFailed(await self._another(spec, running))
+        if words := await another(self._site.with_spec(spec), self._production, running):
+            raise EngineFailed(words)
         self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
         self._crew.served(spec)
 
@@ -123,15 +124,12 @@ class Hands:
         document = await self._crew.measure(site, self._promise, action.boot)
         document.conditions["boot"] = await self._crew.info(site, self._promise, self._times)
         found = await self._launcher.inspect(spec)
-        if found is not None and found.fingerprint != spec.fingerprint:
-            document.warnings.append(Notice(code=WRONG_ENGINE, text=await self._another(spec, found)))
-        path = run_file(self._folder, action.boot, self._promise)
-        path.parent.mkdir(exist_ok=True)
-        write_durably(path, encode(document))
+        if found is not None and (words := await another(site, self._production, found)):
+            document.warnings.append(Notice(code=WRONG_ENGINE, text=words))
+        keep_run(run_file(self._folder, action.boot, self._promise), document)
         if found is None:
             tail = "\n".join(await self._launcher.log_tail(spec))
-            died = f"the engine died while it was measured; its last lines:\n{tail}"
-            return Outcome(How.FAILED, await self._end_guard() or died)
+            raise EngineFailed(f"the engine died while it was measured; its last lines:\n{tail}")
         return Outcome(How.DONE)
 
     async def _stop(self, _action: Action) -> Outcome:
@@ -184,26 +182,15 @@ class Hands:
             dropped = await asyncio.to_thread(drop_page_cache)
             self._journal.note(dropped or "the page cache was dropped")
 
-    async def _told(self, action: Action, error: PitstopError) -> str:
-        """What went wrong, and who is up in place of the arm, if somebody is."""
-        spec = self._arm_spec(action)
-        try:
-            found = await self._launcher.inspect(spec)
-        except PitstopError:
-            found = None
-        if found is None or found.fingerprint == spec.fingerprint or found.fingerprint in str(error):
-            return str(error)
-        return f"{error}\n{await self._another(spec, found)}"
-
-    async def _another(self, spec: LaunchSpec, found: Running) -> str:
-        """Which engine is up in place of `spec`; above all whether it is production, as a watchdog would start it."""
-        again = await self._launcher.inspect(self._production)
-        is_production = again is not None and again.fingerprint == self._production.fingerprint
-        name = f"production's own settings ({self._production.fingerprint})" if is_production else found.fingerprint
-        return (
-            f"The engine that is up is not the one that was ordered ({spec.fingerprint}): it runs as {name}, "
-            f"since {found.started_at}."
-        )
+    async def _why_failed(self, action: Action, error: PitstopError) -> str:
+        """The guard's words where it had to kill; else what went wrong, and whose hand was in it."""
+        if tripped := await self._end_guard():
+            return tripped
+        words = await meddled(self._site.with_spec(self._arm_spec(action)), self._production, self._crew.stopped)
+        if words and action.boot is not None:
+            path = run_file(self._folder, action.boot, self._promise)
+            keep_run(path, void_run(self._promise, action.boot, self._crew.clock(), words, read_run(path)))
+        return "\n".join(dict.fromkeys([str(error), words])).rstrip()
 
     async def _until_ready(self, spec: LaunchSpec) -> Running:
         return await ready(

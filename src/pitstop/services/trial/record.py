@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from pitstop.core.documents import ArmRecord, Notice, ProductionRecord, RunDocument, TrialDocument
+from pitstop.core.documents import ArmRecord, Notice, ProductionRecord, RunDocument, TrialDocument, encode
+from pitstop.core.durable import write_durably
 from pitstop.decisions.memory_curve import memory_curve
 from pitstop.decisions.trial import Action, Boot, Do, Ending, How, State
 from pitstop.ledger.records import Transition
@@ -39,6 +40,12 @@ def run_file(folder: Path, boot: Boot, promise: Promise) -> Path:
     return folder / "runs" / f"{boot.block}-{boot.arm}-{promise.arms[boot.arm].name}.json"
 
 
+def keep_run(path: Path, run: RunDocument) -> None:
+    """Put a run on disk; OSError when that cannot be done."""
+    path.parent.mkdir(exist_ok=True)
+    write_durably(path, encode(run))
+
+
 def document(folder: Path, promise: Promise, state: State) -> TrialDocument:
     """The document of a trial in `state`, without its verdicts."""
     told = list(entries(folder))
@@ -60,10 +67,17 @@ def read_runs(folder: Path, promise: Promise, arm: int) -> dict[int, RunDocument
     runs: dict[int, RunDocument] = {}
     for boot in promise.boots:
         if boot.arm == arm:
-            with contextlib.suppress(OSError, msgspec.MsgspecError):
-                content = run_file(folder, boot, promise).read_bytes()
-                runs[boot.block] = msgspec.json.decode(content, type=RunDocument)
+            run = read_run(run_file(folder, boot, promise))
+            if run is not None:
+                runs[boot.block] = run
     return runs
+
+
+def read_run(path: Path) -> RunDocument | None:
+    """The run at `path`; None when it is missing or torn."""
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(path.read_bytes(), type=RunDocument)
+    return None
 
 
 def read_proof(folder: Path) -> Proof | None:

@@ -45,6 +45,9 @@ class Guarded(Protocol):
     def __call__(self, site: Site, promise: Promise) -> contextlib.AbstractAsyncContextManager[Owner]: ...
 
 
+Stopped = Callable[[Site], Awaitable[bool]]  # whether an engine that is down was stopped by somebody
+
+
 @dataclass
 class Crew:
     """The services that the hands call on; each can be replaced in a test."""
@@ -56,6 +59,7 @@ class Crew:
     guarded: Guarded
     generate: Callable[[Site], Awaitable[str]]  # one token, really generated
     info: Callable[[Site, Promise, BootTimes], Awaitable[dict[str, Any]]]  # what is kept of a boot beside its figures
+    stopped: Stopped
     why_stop: Callable[[Promise, int], str]  # after so many whole blocks; "" to go on
     served: Callable[[LaunchSpec], None]  # hears of what got ready under the guard
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts

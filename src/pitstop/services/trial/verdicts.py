@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pitstop.core.documents import Figure, RunDocument, Status, Verdict, VerdictRecord
 from pitstop.decisions.merit import higher_is_better, is_judged, matches
 from pitstop.services.scores import METRIC, judge_score, noise_key
+from pitstop.services.undisturbed import WRONG_ENGINE
 from pitstop.stats.holm import corrected
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.sequential import Look, Plan, look
@@ -154,7 +155,27 @@ def _with_word(judgement: Judgement, word: str) -> Judgement:
 def _figure(run: RunDocument | None, key: Key) -> Figure | None:
     if run is None:
         return None
-    return next((f for f in run.figures if (f.ruler, f.case, f.metric) == key), None)
+    found = next((f for f in run.figures if (f.ruler, f.case, f.metric) == key), None)
+    return found or _void(run, key)
+
+
+def _void(run: RunDocument, key: Key) -> Figure | None:
+    """A figure that was not measured because another engine was up is invalid, and nothing that the arm failed at."""
+    words = next((notice.text for notice in run.warnings if notice.code == WRONG_ENGINE), None)
+    if words is None:
+        return None
+    ruler, case, metric = key
+    return Figure(
+        ruler=ruler,
+        case=case,
+        metric=metric,
+        unit="",
+        value=None,
+        status=Status.INVALID,
+        reason=words,
+        source="none",
+        n=0,
+    )
 
 
 def _block(pair: Pair) -> Block:
