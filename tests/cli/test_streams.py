@@ -9,6 +9,7 @@ import pytest
 from pitstop.cli.streams import Steady
 
 FULL = Path("/dev/full")
+assert FULL.is_char_device(), "somebody has put a file in the place of /dev/full"
 
 
 @pytest.fixture

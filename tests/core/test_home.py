@@ -1,9 +1,12 @@
 import errno
+import os
+import stat
+import threading
 from pathlib import Path
 
 import pytest
 
-from pitstop.core.durable import write_durably_without_room
+from pitstop.core.durable import write_durably, write_durably_without_room
 from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 
@@ -50,3 +53,23 @@ def test_only_a_full_disk_is_written_over(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no"):
         write_durably_without_room(file, b"new")
     assert file.read_bytes() == b"old"
+
+
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path):
+    pipe, got = tmp_path / "out", []
+    os.mkfifo(pipe)
+    reading = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reading.start()
+    write_durably(pipe, b"document")
+    reading.join(10)
+    assert got == [b"document"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_what_a_link_points_to_is_replaced_and_the_link_stays(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real/file").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "real/file")
+    write_durably(tmp_path / "link", b"new")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "real/file").read_bytes()) == (True, b"new")
+    assert [path.name for path in (tmp_path / "real").iterdir()] == ["file"]

@@ -10,8 +10,13 @@ from pathlib import Path
 def write_durably(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     """Replace `path` in one step; after the return it is on disk. OSError when it is not.
 
-    A reader sees the old or the new content, never a part; on failure the old content stays.
+    A reader sees the old or the new content, never a part; on failure the old content stays. A link is followed; a
+    device or a pipe (`--out /dev/null`) is written to and never replaced.
     """
+    if path.exists() and not path.is_file():
+        _write_into(path, content)
+        return
+    path = Path(os.path.realpath(path))
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
@@ -49,6 +54,14 @@ def write_durably_without_room(path: Path, content: bytes, *, mode: int = 0o600)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _write_into(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        _write_all(descriptor, content)
+    finally:
+        os.close(descriptor)
 
 
 def append_durably(path: Path, line: bytes, *, mode: int = 0o600) -> None:
