@@ -1,10 +1,20 @@
 import asyncio
 import os
 import signal
+import threading
 
 import pytest
 
-from pitstop.client.loop import STOPPING, run
+from pitstop.client.loop import run
+from pitstop.core.stopping import STOPPING, heeded, interrupt
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before():
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 async def sends_itself(numbers, told):
@@ -60,3 +70,29 @@ def test_what_nohup_ignores_stays_ignored():
         assert run(hung_up()) == "went on"
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_once_it_is_stopping_nothing_interrupts_the_clean_up_outside_of_the_loop_either():
+    with pytest.raises(KeyboardInterrupt):
+        run(sends_itself([signal.SIGTERM], []))
+    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert heeded() == []
+    assert run(asyncio.sleep(0, "cleaned up")) == "cleaned up"
+
+
+def test_outside_of_a_loop_the_first_signal_interrupts_and_the_second_is_taken_note_of():
+    for number in STOPPING:
+        signal.signal(number, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGHUP)
+    assert heeded() == []
+
+
+def test_a_thread_heeds_no_signal():
+    told = []
+    thread = threading.Thread(target=lambda: told.append(run(asyncio.sleep(0, heeded()))))
+    thread.start()
+    thread.join(10)
+    assert told == [[]]

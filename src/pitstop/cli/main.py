@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -12,6 +13,7 @@ import typer
 from pitstop import __version__
 from pitstop.cli.shell import print_error
 from pitstop.cli.streams import steady_streams
+from pitstop.core.stopping import heeded, interrupt
 
 # In the order of the manual. Each module has `register(app)`, which gives the commands beside it.
 ROOMS = {
@@ -77,6 +79,8 @@ def command_line(words: Sequence[str] = ()) -> typer.Typer:
 def main() -> None:
     """Run the command line; a reader that went away is no error, a fault of our own says so."""
     out, _err = steady_streams()
+    for number in heeded():
+        signal.signal(number, interrupt)
     code = _code()
     sys.stdout.flush()
     if out.lost:
