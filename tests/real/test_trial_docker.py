@@ -224,6 +224,7 @@ def test_an_engine_that_is_swapped_behind_the_trials_back_makes_its_figures_inva
     docker("rename", f"{name}-by-hand", name)
     docker("start", name)
     said = trial.process.communicate(timeout=180)[0]
+    assert not docker("ps", "--quiet", "--filter", f"name={name}-by-hand")
     is_back(production, quick, QUICK_PORT, "smollm2")
     document = json.loads((trials(quick)[-1] / "trial.json").read_text())
     figures = [figure for run in document["arms"][1]["runs"] for figure in run["figures"]]
