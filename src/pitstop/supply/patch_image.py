@@ -76,7 +76,7 @@ async def _container(binary: str, environ: Mapping[str, str], image_id: str, nam
         await asyncio.shield(creating)
         yield own
     finally:
-        await asyncio.shield(_put_away(binary, environ, own, creating))
+        await _to_its_end(asyncio.ensure_future(_put_away(binary, environ, own, creating)))
 
 
 async def _put_away(binary: str, environ: Mapping[str, str], name: str, creating: asyncio.Future[Output]) -> None:
@@ -84,6 +84,19 @@ async def _put_away(binary: str, environ: Mapping[str, str], name: str, creating
     with contextlib.suppress(CommandFailed):
         await creating
     await _remove(binary, environ, name)
+
+
+async def _to_its_end(work: asyncio.Future[None]) -> None:
+    """Wait for it whatever comes: a cancellation that arrives meanwhile is passed on afterwards."""
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    work.result()
 
 
 async def _sweep(binary: str, environ: Mapping[str, str]) -> None:
