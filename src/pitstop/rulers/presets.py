@@ -63,5 +63,5 @@ PRESETS = {
 def preset_for(name: str) -> Preset:
     """The preset of that name; UsageError for one that there is not, with the nearest known name."""
     if name not in PRESETS:
-        raise UsageError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}{nearest(name, PRESETS)}.")
+        raise UsageError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}{nearest(name, PRESETS)}")
     return PRESETS[name]

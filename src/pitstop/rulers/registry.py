@@ -33,7 +33,7 @@ NAMES = tuple(_RULERS)
 def ruler_for(name: str) -> Ruler:
     """The ruler of that name; UsageError for one that there is not, with the nearest known name."""
     if name not in _RULERS:
-        raise UsageError(f"there is no ruler {name!r}; there are {', '.join(NAMES)}{nearest(name, NAMES)}.")
+        raise UsageError(f"there is no ruler {name!r}; there are {', '.join(NAMES)}{nearest(name, NAMES)}")
     return _RULERS[name]
 
 
