@@ -119,7 +119,13 @@ def bench(
         repeats=repeat_disturbed,
         host=_host(shell, memory_bandwidth, configured=not base_url),
     )
-    tell(shell, _measured(shell, site, others, assignment, out, interrupted), out)
+    try:
+        document = _measured(shell, site, others, assignment, out, interrupted)
+    except KeyboardInterrupt:
+        if out is not None:
+            shell.note(f"the rulers that were done are in {out}; the same command with --resume goes on")
+        raise
+    tell(shell, document, out)
 
 
 def _given(context: typer.Context) -> set[str]:
