@@ -80,17 +80,23 @@ class FirstStart:
         try:
             return await spawn_guard(order, self._home.logs / f"guard-{spec.engine}.log")
         except UsageError as refused:
-            raise UsageError(
-                f"{refused.message} Nothing was started or stopped: engine {spec.engine} has not served with these "
-                "settings before, and a first start is guarded.",
-                hint=f"{refused.hint}\nOr start it without a guard: --no-guard.",
-            ) from refused
+            raise _unguarded(spec, refused.message, refused.hint) from refused
+        except OSError as error:
+            raise _unguarded(spec, f"The memory guard cannot be started: {error.strerror or error}.", "") from error
 
 
 def floor_bytes(host: Host, total_bytes: int | None) -> int:
     """What must stay free during a first start: `host.min_available`, at most a quarter of the memory. Pure."""
     floor = int(host.min_available)
     return floor if total_bytes is None else min(floor, total_bytes // _LARGEST_SHARE)
+
+
+def _unguarded(spec: LaunchSpec, why: str, hint: str) -> UsageError:
+    return UsageError(
+        f"{why} Nothing was started or stopped: engine {spec.engine} has not served with these settings before, and a "
+        "first start is guarded.",
+        hint=f"{hint}\nTo start it without a guard: --no-guard.".strip(),
+    )
 
 
 def _read(path: Path) -> list[str]:
