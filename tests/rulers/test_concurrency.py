@@ -22,11 +22,11 @@ class OnlyTwo(PacedServer):
 
 
 class OneAtATime(PacedServer):
-    """One stream after the other: more streams buy waiting, and nothing else."""
+    """One stream after the other, with a pause between: more streams buy waiting, and cost throughput."""
 
     def _chat(self, connection, request, now):
-        waiting = max([now, *(s.read_at + s.script.frames[-1].due_s for *_, s in self._due)])
-        return super()._chat(connection, request, waiting)
+        ends = [s.read_at + s.script.frames[-1].due_s for *_, s in self._due]
+        return super()._chat(connection, request, max(ends) + 0.1 if ends else now)
 
 
 async def test_throughput_is_all_tokens_over_the_whole_time():
@@ -69,7 +69,7 @@ async def test_streams_that_only_wait_end_the_sweep_and_show_the_knee():
 
 async def test_a_sweep_that_still_grows_says_that_the_knee_lies_beyond():
     with PacedServer(FAST) as server:
-        result = await Concurrency().measure(bench_for(server, concurrency=(1, 4), runs=1, max_tokens=8))
+        result = await Concurrency().measure(bench_for(server, concurrency=(1, 4), runs=1))
     assert "knee-beyond" in {notice.code for notice in result.warnings}
     assert not [figure for figure in result.figures if figure.metric == "knee_streams"]
 
