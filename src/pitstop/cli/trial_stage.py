@@ -15,6 +15,7 @@ from pitstop.core.documents import TrialDocument
 from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError
 from pitstop.engines.procfs import read_memory
 from pitstop.ledger.store import Ledger
+from pitstop.services.neighbours import neighbours_of
 from pitstop.services.notify import notify
 from pitstop.services.site import Site, site_of
 from pitstop.services.trial.conduct import Stage, conduct, recover, take_lease
@@ -119,5 +120,13 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
     def open_ledger() -> Ledger:
         return _ledger(shell, promise.ledger_url_env)
 
-    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger)
+    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger, _neighbours(shell, site))
     return Stage(home, site, crew, view, open_ledger, time.time), view
+
+
+def _neighbours(shell: Shell, site: Site) -> list[Site]:
+    """The other engines of the configuration; a recovery needs no configuration, and measures nothing."""
+    try:
+        return neighbours_of(shell.config_or_empty(), shell.home(), os.environ, [site])
+    except PitstopError:
+        return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -40,9 +40,17 @@ from pitstop.services.watchdog.presence import presence_of
 
 
 def real_crew(
-    home: Home, now: Callable[[], datetime], say: Say, progress: Progress, open_ledger: Callable[[], Ledger]
+    home: Home,
+    now: Callable[[], datetime],
+    say: Say,
+    progress: Progress,
+    open_ledger: Callable[[], Ledger],
+    neighbours: Sequence[Site] = (),
 ) -> Crew:
-    """Everything a trial needs from the world, with its clock and its live view."""
+    """Everything a trial needs from the world, with its clock and its live view.
+
+    `neighbours` are the other engines of the box: what they serve meanwhile disturbs a measurement.
+    """
 
     def clock() -> str:
         return now().isoformat(timespec="milliseconds")
@@ -54,7 +62,8 @@ def real_crew(
             with contextlib.suppress(OSError):  # a full disk costs what a crash may cost, and not the measurement
                 keep_run(path, document)
 
-        return await measure(site, assignment(promise, boot), now=now, progress=progress, save=save)
+        asked = assignment(promise, boot)
+        return await measure(site, asked, now=now, progress=progress, save=save, neighbours=neighbours)
 
     @contextlib.asynccontextmanager
     async def guarded(site: Site, promise: Promise) -> AsyncIterator[Guard]:
