@@ -1,8 +1,12 @@
+import contextlib
+from dataclasses import replace
+
 import pytest
 
-from pitstop.core.errors import RequestRefused
+from pitstop.core.errors import RequestRefused, Unreachable
 from pitstop.rulers.asking import Asker, Wish, messages_with
 from pitstop.rulers.decode import Decode
+from pitstop.rulers.ruler import Settings
 from support.benches import bench_for
 from support.paced import PacedServer, Site, _error
 from support.script import Pace
@@ -137,3 +141,43 @@ async def test_a_server_that_is_still_loading_teaches_nothing():
         later = await Decode().measure(bench)
     assert {figure.case for figure in later.figures} == {"code/de/think-on"}
     assert "thinking-always" in {notice.code for notice in later.warnings}
+
+
+class Wedged(PacedServer):
+    """It lists its models and takes every request; after so many it answers none."""
+
+    answers = 0
+
+    def __init__(self, *how):
+        super().__init__(*how)
+        self.held = contextlib.ExitStack()
+
+    def _chat(self, connection, request, now):
+        if len(self.requests) <= self.answers:
+            super()._chat(connection, request, now)
+        else:
+            self.held.enter_context(connection)
+
+    def __exit__(self, *why):
+        super().__exit__(*why)
+        self.held.close()
+
+
+async def test_a_server_that_takes_requests_and_answers_none_is_given_up_at_the_hello(monkeypatch):
+    monkeypatch.setattr("pitstop.rulers.asking.HELLO_S", 0.2)
+    with Wedged(FAST) as server, pytest.raises(Unreachable, match="takes requests and does not answer"):
+        async with Asker(bench_for(server), "decode"):
+            pass
+    assert len(server.requests) == 1
+
+
+async def test_one_that_wedges_in_the_middle_is_given_up_after_one_request_and_a_hello(monkeypatch):
+    monkeypatch.setattr("pitstop.rulers.asking.HELLO_S", 0.2)
+
+    with Wedged(FAST) as server:
+        server.answers = 1
+        bench = replace(bench_for(server), settings=Settings(request_timeout_s=0.3))
+        async with Asker(bench, "decode") as asker:
+            with pytest.raises(Unreachable, match="does not answer"):
+                await asker.ask("c", Wish("Question", max_tokens=8))
+    assert [record.case for record in asker.result.requests] == ["hello", "c", "hello"]

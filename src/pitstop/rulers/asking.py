@@ -18,7 +18,7 @@ from pitstop.client.endpoint import ChatRequest
 from pitstop.client.negotiate import Agreement
 from pitstop.client.refusal import Failure
 from pitstop.core.documents import Notice, RequestRecord
-from pitstop.core.errors import PitstopError
+from pitstop.core.errors import PitstopError, Unreachable
 from pitstop.engines.adapter import Counters
 from pitstop.engines.since import since
 from pitstop.rulers.integrity import doubts_of_counters
@@ -27,6 +27,8 @@ from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.sizes import Point
 
 HELLO = "Hi."
+# For one token, queueing included: the first report's watchdog gives an engine as long before it counts a strike.
+HELLO_S = 90.0
 COUNTER_LAG_S = 0.05
 _MOST_READINGS = 5  # of counters that never stand still, because somebody else is served
 # What no other wording of the request can change: these end the run instead of one figure.
@@ -61,7 +63,7 @@ class Asker:
     async def __aenter__(self) -> Asker:
         """Say hello once a run, so that a refusal of stream options or of system messages is met before anything else.
 
-        Refused when the key, the model or the address is wrong.
+        Refused when the key, the model or the address is wrong; Unreachable when not one token comes within 90 s.
         """
         if self.bench.learnt.nonce_in_user_message is None:
             await self._say_hello()
@@ -86,6 +88,8 @@ class Asker:
                 raise
             replies = [self._refused(case, refused) for _ in requests]
         self.result.requests.extend(reply.record for reply in replies)
+        if all(_timed_out(reply) for reply in replies):
+            await self._refuse_the_wedged(replies[0])
         return replies
 
     async def counters(self) -> Counters | None:
@@ -133,16 +137,34 @@ class Asker:
 
     async def _say_hello(self) -> None:
         learnt, asked_for = self.bench.learnt, self.client.agreement
-        first = await self.ask("hello", Wish(HELLO, max_tokens=1))
+        first = await self._hello()
         if not _may_be_the_system_message(first):
             learnt.nonce_in_user_message = False if first.ok else None  # None: the next ruler says hello again
             self._note_template(first)
             return
         self.client.agreement = asked_for  # it was stepped down for a refusal that may have had another cause
         learnt.nonce_in_user_message = True
-        second = await self.ask("hello", Wish(HELLO, max_tokens=1))
+        second = await self._hello()
         learnt.nonce_in_user_message = True if second.ok else None
         self._note_template(second)
+
+    async def _hello(self) -> Reply:
+        """One token, sooner given up than a reply that is measured."""
+        patience = self.client.deadline_s
+        self.client.deadline_s = min(patience, HELLO_S)
+        try:
+            return await self.ask("hello", Wish(HELLO, max_tokens=1))
+        finally:
+            self.client.deadline_s = patience
+
+    async def _refuse_the_wedged(self, silent: Reply) -> None:
+        """Unreachable when the engine does not give one token either: every further request would wait in vain."""
+        hello = silent if silent.record.case == "hello" else await self._hello()
+        if _timed_out(hello) and hello.refusal is not None:
+            raise Unreachable(
+                f"{self.bench.endpoint.base_url} takes requests and does not answer them ({hello.refusal.text}).",
+                hint="It may be wedged, or busy with others: look at its log, or restart it.",
+            )
 
     def _note_template(self, hello: Reply) -> None:
         """What a prompt of almost no text takes: the first point of every calibration."""
@@ -177,6 +199,10 @@ def counted_by(replies: Sequence[Reply]) -> str:
     """Where the tokens of these replies were counted, and the times taken: the `source` of their figures."""
     sources = dict.fromkeys(reply.record.tokens_source for reply in replies if reply.ok and reply.record.tokens_source)
     return f"{' and '.join(sources) or 'none'}, client clock"
+
+
+def _timed_out(reply: Reply) -> bool:
+    return reply.refusal is not None and reply.refusal.failure is Failure.TIMEOUT
 
 
 def _may_be_the_system_message(reply: Reply) -> bool:
