@@ -33,6 +33,7 @@ class Account:
     stream: bool = False
     status: int = 0
     outcome: Outcome = Outcome.OK
+    said_all: bool = False  # the last event has come: clients close at [DONE], before the reply has quite ended
     reason: str = ""
     usage: Usage = UNKNOWN
     ttft_s: float | None = None  # to the first generated token of a stream

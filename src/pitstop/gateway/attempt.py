@@ -151,7 +151,7 @@ class Attempt:
             await self._client.begin(reply.status, self._headers(reply))
             ended = await relay.run(ready, self._route.stall_deadline)
         finally:
-            account.usage = watch.usage
+            account.usage, account.said_all = watch.usage, watch.said_all()
             self.first_token_at_s = relay.first_token_at_s
             self._judge_budget()
         if ended is Ended.PROPERLY:

@@ -46,7 +46,8 @@ async def handle(front: Front, request: web.BaseRequest) -> web.StreamResponse:
             account.outcome = Outcome.REFUSED
         return await client.refuse(refusal)
     except (asyncio.CancelledError, ConnectionError):
-        account.status, account.outcome = 499, Outcome.CLIENT_GONE
+        if not account.said_all:
+            account.status, account.outcome = 499, Outcome.CLIENT_GONE
         raise
     except Exception as error:
         account.status, account.outcome, account.reason = 500, Outcome.DEFECT, type(error).__name__

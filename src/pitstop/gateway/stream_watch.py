@@ -55,6 +55,13 @@ class StreamWatch:
         rest, self._splitter = self._splitter.rest(), Splitter()
         return self._seen(rest) if rest else b""
 
+    def said_all(self) -> bool:
+        """Whether the very last event has come: a client that leaves now has everything."""
+        last = self._last
+        if last is None:
+            return False
+        return last == DONE or (not TRAITS[self._api].done_marker and any(end in last for end in _ENDS))
+
     def ended_properly(self) -> bool:
         """Whether the last event was one that ends an answer of this API."""
         last = self._last
