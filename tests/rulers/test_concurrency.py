@@ -30,14 +30,17 @@ class OneAtATime(PacedServer):
 
 
 async def test_throughput_is_all_tokens_over_the_whole_time():
+    """Held against the account of each request, not against the pace: a busy machine slows both alike."""
     with PacedServer(FAST) as server:
         result = await Concurrency().measure(bench_for(server, concurrency=(1, 4), runs=2))
     one, four = (figure_of(result, case, "throughput_tok_s") for case in ("c1", "c4"))
-    assert one.status is four.status is Status.OK
+    assert one.value is not None
     assert four.n == 2
-    assert one.value == pytest.approx(40 / (0.02 + 39 / 400), rel=0.15)  # prefill included
-    assert four.value == pytest.approx(4 * one.value, rel=0.25)
-    assert figure_of(result, "c4", "decode_tok_s").value == pytest.approx(400, rel=0.1)
+    alone, together = ([r for r in result.requests if r.case == case and r.ok] for case in ("c1", "c4"))
+    assert sorted(one.samples) == pytest.approx(sorted(r.completion_tokens / r.e2e_s for r in alone), rel=0.1)
+    batches = [together[:4], together[4:]]
+    whole = [sum(r.completion_tokens for r in batch) / max(r.e2e_s for r in batch) for batch in batches]
+    assert sorted(four.samples) == pytest.approx(sorted(whole), rel=0.1)
 
 
 async def test_a_level_runs_the_first_prompts_and_each_with_its_own_nonce():
