@@ -98,7 +98,7 @@ class Connection:
         """The exchange, once `send` was called."""
         receiver = self.receiver
         timer = asyncio.get_running_loop().call_later(
-            deadline_s, receiver.end, Fault.DEADLINE, f"no whole reply within {deadline_s:g} s"
+            deadline_s, receiver.end, Fault.DEADLINE, f"no whole reply within {deadline_s:.3g} s"
         )
         try:
             await receiver.done
