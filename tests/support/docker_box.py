@@ -62,9 +62,10 @@ def container_name(box: Box) -> str:
     return line.split('"')[1]
 
 
-def generated(port: int, model: str) -> str:
-    """A token that production generates for us, without pitstop in between."""
-    body = {"model": model, "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 4}
+def generated(port: int, model: str, tokens: int = 4) -> str:
+    """A token that production generates for us, or several, without pitstop in between."""
+    body = {"model": model, "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": tokens}
+    body |= {"ignore_eos": tokens > 4}
     request = Request(
         f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
