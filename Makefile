@@ -26,7 +26,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 test-real: $(VENV)/.dev  ## real Docker, real vLLM, a real registry, a real browser; fails when one is missing
-	tests/real/run
+	tests/real/run $(REAL)
 
 docs: $(VENV)/.dev    ## draw the reference pages anew from the code
 	$(BIN)/python -m tools.reference
