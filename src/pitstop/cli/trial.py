@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
+from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded, print_error
 
 if TYPE_CHECKING:
     from pitstop.core.documents import TrialDocument
     from pitstop.core.errors import ExitCode
+    from pitstop.services.trial.folder import TrialFolder
     from pitstop.services.trial.promise import Promise
 
 
@@ -78,7 +79,7 @@ def rehearse(
 def recover(json_output: JsonFlag = False, dry_run: DryRun = False, config_file: ConfigFile = None) -> None:
     """Put production back after a trial whose process was killed. Needs no configuration file."""
     from pitstop.cli.trial_stage import recovered
-    from pitstop.core.errors import ExitCode, NotRestored
+    from pitstop.core.errors import ExitCode, LeaseHeld, PitstopError
     from pitstop.services.trial.folder import open_trials
 
     shell = Shell(json_output, config_file)
@@ -87,17 +88,20 @@ def recover(json_output: JsonFlag = False, dry_run: DryRun = False, config_file:
         shell.document({"recovered": [], "open": [folder.id for folder in waiting]})
         shell.say("\n".join(f"would recover {folder.id}" for folder in waiting) or "No trial is open; nothing is owed.")
         return
-    documents, failed = [], {}
+    documents: list[TrialDocument] = []
+    failed: dict[str, PitstopError] = {}
     for folder in waiting:
         try:
             documents.append(recovered(shell, folder))
-        except NotRestored as error:
-            failed[folder.id] = str(error)
-    shell.document({"recovered": documents, "failed": failed})
+        except LeaseHeld:
+            raise
+        except PitstopError as error:  # this one cannot be put back; the others can
+            failed[folder.id] = error
+    shell.document({"recovered": documents, "failed": {trial: str(error) for trial, error in failed.items()}})
     for document in documents:
         _tell_production(shell, document)
-    for words in failed.values():
-        shell.note(words)
+    for problem in failed.values():
+        print_error(problem.message, problem.hint)
     back = not failed and all(document.production.restored for document in documents)
     shell.finish(ExitCode.DONE if back else ExitCode.NOT_RESTORED)
 
@@ -107,28 +111,36 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     """Say which trial runs now, and where it stands."""
     from pitstop.services.lease import lease_standing
     from pitstop.services.trial.folder import open_trials
-    from pitstop.services.trial.journal import steps
 
     shell = Shell(json_output, config_file)
     home = shell.home()
     lease, standing = lease_standing(home, time.time())
-    found = []
-    for folder in open_trials(home):
-        told = steps(folder.path)
-        state = folder.state()
-        step = told[-1][0].do.value if told else "not begun"
-        found.append(
-            {"id": folder.id, "step": step, "boots_done": state.position, "boots": len(state.boots),
-             "touched": state.touched, "owes_restore": folder.owes_restore()}
-        )  # fmt: skip
+    found = [_standing_of(folder) for folder in open_trials(home)]
     purpose = lease.purpose if lease else None
     shell.document({"open": found, "lease": {"standing": standing.value, "purpose": purpose}})
     if not found:
         shell.say("No trial runs, and none is owed a restore.")
     for one in found:
-        shell.say(
-            f"{one['id']}: {one['step']}, {one['boots_done']} of {one['boots']} boots done; lease {standing.value}"
-        )
+        done = f", {one['boots_done']} of {one['boots']} boots done" if one["boots"] is not None else ""
+        shell.say(f"{one['id']}: {one['step']}{done}; lease {standing.value}")
+
+
+def _standing_of(folder: TrialFolder) -> dict[str, Any]:
+    """Where one open trial stands; one whose promise is damaged is told too, and hides no other."""
+    from pitstop.core.errors import UsageError
+    from pitstop.services.trial.journal import steps
+
+    told = steps(folder.path)
+    step, state = told[-1][0].do.value if told else "not begun", None
+    try:
+        state = folder.state()
+    except UsageError as error:
+        step = f"damaged: {error.message}"
+    return {
+        "id": folder.id, "step": step, "boots_done": state.position if state else None,
+        "boots": len(state.boots) if state else None, "touched": state.touched if state else None,
+        "owes_restore": folder.owes_restore(),
+    }  # fmt: skip
 
 
 @guarded

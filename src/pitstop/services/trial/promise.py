@@ -60,7 +60,8 @@ def read_promise(folder: Path) -> Promise:
     except (OSError, msgspec.MsgspecError) as error:
         raise UsageError(
             f"{folder / FILE} cannot be read: {error}.",
-            hint="The trial did not get as far as touching production, or the file was damaged since.",
+            hint="What to restore is not known from it: see that production is up (`pitstop status`, `pitstop up`), "
+            f"then move {folder} away.",
         ) from error
 
 
