@@ -44,6 +44,15 @@ def test_rows_reach_the_ledger_and_the_unknown_stays_unknown(tmp_path):
         assert ledger.forget_requests("2030-01-01T00:00:00Z") == 2
 
 
+def test_when_it_ends_the_ledger_is_let_go(tmp_path):
+    rows = LedgerRows(tmp_path / "ledger.sqlite3", 3600)
+    recorder = Recorder([rows])
+    recorder.start()
+    recorder.put(account())
+    recorder.stop()
+    assert rows._ledger is None
+
+
 def test_a_ledger_that_takes_nothing_costs_rows_and_says_so_once(caplog):
     def full(_batch):
         raise UsageError("the disk is full")

@@ -37,6 +37,12 @@ class LedgerRows:
             self._forget_at_s = newest_s + _FORGET_EVERY_S
             self._ledger.forget_requests(datetime.fromtimestamp(newest_s - self._keep_s, UTC).isoformat())
 
+    def close(self) -> None:
+        """Let go of the ledger; the next batch would open it anew."""
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+
 
 def _row(account: Account) -> RequestRow:
     from pitstop.ledger.requests import RequestRow  # noqa: PLC0415 - see above

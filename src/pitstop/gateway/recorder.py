@@ -53,6 +53,9 @@ class Recorder:
         while not self._stop.wait(_BATCH_EVERY_S):
             self._hand_over()
         self._hand_over()
+        for sink in self._sinks:  # here, because a ledger's connection belongs to the thread that opened it
+            if close := getattr(sink, "close", None):
+                close()
 
     def _hand_over(self) -> None:
         batch: list[Account] = []
