@@ -89,13 +89,14 @@ def is_back(before, box, port, model, *, with_status=True):
 
 
 def killed_when(box, seen, *argv):
-    """Begin a command, and kill -9 it as soon as its journal shows what is looked for; its exit code."""
+    """Begin a command, and kill -9 it as soon as its journal shows what is looked for; False when it was quicker."""
     command = Begun(box, *argv)
     try:
         command.wait_for(seen, BOOT_S)
     finally:
         code = command.kill()
-    return code
+    assert code in (-signal.SIGKILL, 0, 4), command.said
+    return code == -signal.SIGKILL
 
 
 def begun(step, times=1):
@@ -126,9 +127,9 @@ class TestUpgradeOfRealVllm:
 
     def test_killed_while_the_first_arm_boots_and_while_production_is_put_back(self, upgrade):
         before = container(container_name(upgrade))
-        assert killed_when(upgrade, begun("boot"), "trial", "run", "upgrade") == -signal.SIGKILL
+        assert killed_when(upgrade, begun("boot"), "trial", "run", "upgrade")
         assert upgrade.run("down").returncode == 2  # a restore is owed first
-        assert killed_when(upgrade, begun("restore"), "trial", "recover") == -signal.SIGKILL
+        assert killed_when(upgrade, begun("restore"), "trial", "recover")
         recovered = upgrade.run("trial", "recover", timeout=BOOT_S)
         assert recovered.returncode == 0, recovered.stderr
         is_back(before, upgrade, VLLM_PORT, "smol")
@@ -137,7 +138,7 @@ class TestUpgradeOfRealVllm:
         before = container(container_name(upgrade))
         generated(VLLM_PORT, "smol")  # the first one after a boot spends seconds before any counter has it
         answers = []
-        client = threading.Thread(target=lambda: answers.append(generated(VLLM_PORT, "smol", 200)))
+        client = threading.Thread(target=lambda: answers.append(generated(VLLM_PORT, "smol", 150)))
         client.start()  # production is in use when the trial begins, and for some seconds more
         done = upgrade.run("trial", "run", "upgrade", "--json", timeout=4 * BOOT_S)
         client.join()
@@ -189,9 +190,8 @@ def test_killed_at_every_journaled_step_production_comes_back(quick, production,
     before = container(container_name(quick))
     survived = []
     for line in range(1, points + 1):
-        code = killed_when(quick, lambda lines, line=line: len(lines) >= line, "trial", "run", "quick")
-        if code != -signal.SIGKILL:  # it was through with it faster than we could look
-            survived.append(line)
+        if not killed_when(quick, lambda lines, line=line: len(lines) >= line, "trial", "run", "quick"):
+            survived.append(line)  # it was through with it faster than we could look
         recovered = quick.run("trial", "recover", "--json")
         assert recovered.returncode == 0, f"killed at line {line}: {recovered.stderr}"
         is_back(before, quick, QUICK_PORT, "smollm2", with_status=line == points)
@@ -202,7 +202,7 @@ def test_killed_at_every_journaled_step_production_comes_back(quick, production,
 
 def test_killed_in_the_middle_of_the_restore_again_and_again(quick, production):
     """Recovery is killed at each of its own steps too; the next one goes on from there."""
-    assert killed_when(quick, begun("measure", 2), "trial", "run", "quick") == -signal.SIGKILL
+    assert killed_when(quick, begun("measure", 2), "trial", "run", "quick")
     for step in ("stop", "restore", "prove"):
         killed_when(quick, begun(step, 2 if step == "stop" else 1), "trial", "recover")
     assert quick.run("trial", "recover").returncode == 0
@@ -210,7 +210,7 @@ def test_killed_in_the_middle_of_the_restore_again_and_again(quick, production):
 
 
 def test_the_watchdog_finishes_what_a_killed_trial_owes(quick, production):
-    assert killed_when(quick, begun("measure", 2), "trial", "run", "quick") == -signal.SIGKILL
+    assert killed_when(quick, begun("measure", 2), "trial", "run", "quick")
     quick.run("watch", "--once")
     is_back(production, quick, QUICK_PORT, "smollm2")
 

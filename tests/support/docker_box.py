@@ -69,7 +69,7 @@ def generated(port: int, model: str, tokens: int = 4) -> str:
     request = Request(
         f"http://127.0.0.1:{port}/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urlopen(request, timeout=60) as reply:
+    with urlopen(request, timeout=120) as reply:
         answer = json.loads(reply.read())
     assert answer["usage"]["completion_tokens"] >= 1
     return answer["choices"][0]["message"]["content"]
@@ -95,6 +95,7 @@ class Begun:
 
     def __init__(self, box: Box, *argv: str) -> None:
         self._box, self._known = box, set(trials(box)) if "run" in argv else set()
+        self.said = ""
         self.process = box.begin(*argv)
 
     def lines(self) -> list[dict]:
@@ -109,7 +110,7 @@ class Begun:
     def kill(self) -> int:
         """SIGKILL, or the exit code of a command that was quicker."""
         self.process.kill()
-        self.process.communicate(timeout=30)
+        self.said = self.process.communicate(timeout=30)[0]
         return self.process.returncode
 
 
