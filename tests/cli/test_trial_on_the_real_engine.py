@@ -105,6 +105,9 @@ def test_two_trials_at_once_are_one_too_many(box):
     second = box.run("trial", "run", "quick")
     assert second.returncode == 2
     assert "lease is held" in second.stderr
+    lease = json.loads((box.root / "state/lease.json").read_text())
+    # By the steady clock: a wall clock that is set ahead must not make a live trial look stalled.
+    assert 0 < lease["expires_at_s"] - time.monotonic() <= 60
     trial.communicate(timeout=120)
 
 

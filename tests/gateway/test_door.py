@@ -114,7 +114,7 @@ async def test_an_active_lease_holds_the_door_and_a_waiting_one_does_not(tmp_pat
     from pitstop.decisions.lease import Phase
 
     async with world(tmp_path, ONE_ROUTE + 'when_held = "refuse"', a=well) as there:
-        lease = acquire(there.home, time.time, purpose="trial", engines=("a",), trial="t", phase=Phase.WAITING)
+        lease = acquire(there.home, time.monotonic, purpose="trial", engines=("a",), trial="t", phase=Phase.WAITING)
         async with there.chat() as reply:
             assert reply.status == 200
         lease.renew(Phase.ACTIVE)

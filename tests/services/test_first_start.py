@@ -18,9 +18,10 @@ LOW, IMPOSSIBLE = Host(min_available=Size(1)), Host(min_available=Size(2**60))
 
 @pytest.mark.parametrize(
     ("wanted", "total", "floor"),
-    [(12 * GIB, 121 * GIB, 12 * GIB), (12 * GIB, 8 * GIB, 2 * GIB), (12 * GIB, None, 12 * GIB), (GIB, 8 * GIB, GIB)],
-)
-def test_the_floor_is_the_hosts_but_at_most_a_quarter_of_a_small_box(wanted, total, floor):
+    [(12 * GIB, 121 * GIB, 12 * GIB), (12 * GIB, 8 * GIB, 2 * GIB), (12 * GIB, None, 12 * GIB), (GIB, 8 * GIB, GIB),
+     (7 * GIB, 8 * GIB, 7 * GIB), (900 * GIB, 23 * GIB, 900 * GIB)],
+)  # fmt: skip
+def test_the_floor_is_the_hosts_and_only_its_default_is_cut_for_a_small_box(wanted, total, floor):
     assert floor_bytes(Host(min_available=Size(wanted)), total) == floor
 
 

@@ -137,7 +137,7 @@ def _production_up(shell: Shell) -> None:
         recovered(shell, folder)
     site, spec = site_and_spec(shell, None, None)
     with waiting(shell) as say:
-        run(up(site, shell.home(), spec, epoch_s=time.time, say=say))
+        run(up(site, shell.home(), spec, steady_s=time.monotonic, say=say))
     shell.note(f"production is up: llama.cpp with SmolLM2-135M, {site.endpoint.base_url}")
 
 
@@ -148,7 +148,7 @@ def _production_down(shell: Shell) -> None:
 
     site, _ = site_and_spec(shell, None, None)
     with waiting(shell) as say:
-        run(down(site, shell.home(), epoch_s=time.time, say=say))
+        run(down(site, shell.home(), steady_s=time.monotonic, say=say))
     shell.note("the demo is over: its production was stopped (--keep leaves it running)")
 
 

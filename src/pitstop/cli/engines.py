@@ -55,7 +55,7 @@ def up(
     with waiting(shell) as say:
         guarded = _guarded(shell, no_guard)
         _refuse_unfit_patches(shell, spec)
-        running = run(start(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
+        running = run(start(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
     _tell_patches_without_effect(shell, spec, running)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
@@ -75,7 +75,7 @@ def down(
         _show_launch(shell, spec, "would stop")
         return
     with waiting(shell) as say:
-        was_up = run(stop(site, shell.home(), epoch_s=time.time, say=say))
+        was_up = run(stop(site, shell.home(), steady_s=time.monotonic, say=say))
     shell.document({"engine": site.name, "up": False, "was_up": was_up})
     shell.say(f"{site.name} is down." if was_up else f"{site.name} was down already.")
 
@@ -101,7 +101,7 @@ def restart(
     with waiting(shell) as say:
         guarded = _guarded(shell, no_guard)
         _refuse_unfit_patches(shell, spec)
-        running = run(start_anew(site, shell.home(), spec, epoch_s=time.time, say=say, guarded=guarded))
+        running = run(start_anew(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
     _tell_patches_without_effect(shell, spec, running)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
@@ -121,7 +121,7 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     config, home = shell.config(), shell.home()
     seen = [run(look(site_of(name, engine, home, os.environ))) for name, engine in config.engine.items()]
     memory = run(memory_table({one.name: one.running for one in seen}, int(config.host.min_available)))
-    lease, standing = lease_standing(home, time.time())
+    lease, standing = lease_standing(home, time.monotonic())
     debts = [folder.id for folder in owed(home)]
     shell.document(
         {

@@ -114,7 +114,7 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
 
     shell = Shell(json_output, config_file)
     home = shell.home()
-    lease, standing = lease_standing(home, time.time())
+    lease, standing = lease_standing(home, time.monotonic())
     found = [_standing_of(folder) for folder in open_trials(home)]
     purpose = lease.purpose if lease else None
     shell.document({"open": found, "lease": {"standing": standing.value, "purpose": purpose}})

@@ -121,7 +121,7 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
         return _ledger(shell, promise.ledger_url_env)
 
     crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger, _neighbours(shell, site))
-    return Stage(home, site, crew, view, open_ledger, time.time), view
+    return Stage(home, site, crew, view, open_ledger, time.monotonic), view
 
 
 def _neighbours(shell: Shell, site: Site) -> list[Site]:

@@ -102,7 +102,9 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
             shell.note(f"how long {running.engine} is up could not be noted: {error.message}")
 
     deadline_s, keep = float(config.watch.deadline), not dry_run
-    return Hands(home, time.time, tell, recover, file, deadline_s, keep=keep, seen_up=seen_up if keep else None)
+    return Hands(
+        home, time.time, time.monotonic, tell, recover, file, deadline_s, keep=keep, seen_up=seen_up if keep else None
+    )
 
 
 async def _recover() -> str:

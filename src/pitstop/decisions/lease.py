@@ -21,7 +21,9 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     holder: ProcessId
     engines: tuple[str, ...]
-    acquired_at_s: float  # seconds since the epoch: a lease outlives a reboot
+    # Seconds of the steady clock (CLOCK_MONOTONIC): a wall clock that is set ahead must not take a live trial's lease,
+    # nor must a night in which the box slept. Of use only while the holder lives, so never across a reboot.
+    acquired_at_s: float
     expires_at_s: float
     phase: Phase = Phase.ACTIVE
     trial: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Phase, Standing, watchdog_stands_down
@@ -19,16 +19,17 @@ from pitstop.services.lease import lease_standing
 class Doors:
     """Which engines are held, how many requests are inside each, and a bell for those who wait."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, home: Home, steady: Callable[[], float]) -> None:
+        """`steady` is the clock by which leases run out."""
+        self._home, self._steady = home, steady
         self.held: frozenset[str] = frozenset()
         self.inside: Counter[str] = Counter()
         self.waiting = 0
         self._bell = asyncio.Event()
 
-    def look(self, engines: Iterable[str], now_s: float) -> bool:
+    def look(self, engines: Iterable[str]) -> bool:
         """Read holds and lease again, and wake who waits if something changed; True when it did."""
-        held = frozenset(held_by_file(self._home) | _held_by_lease(self._home, engines, now_s))
+        held = frozenset(held_by_file(self._home) | _held_by_lease(self._home, engines, self._steady()))
         if held == self.held:
             return False
         self.held = held

@@ -55,10 +55,9 @@ class Service:
         _refuse_open_door(rules.gateway, len(keys))
         tls = _tls(rules.gateway)
         with contextlib.closing(Connections()) as connections:
-            front = self.front = Front(
-                self._home, rules, KeyRing(keys), Doors(self._home), connections, self._record, time.time
-            )
-            front.doors.look(rules.engines, front.clock())
+            doors = Doors(self._home, time.monotonic)
+            front = self.front = Front(self._home, rules, KeyRing(keys), doors, connections, self._record, time.time)
+            front.doors.look(rules.engines)
             listener = Listener(lambda request: handle(front, request), rules.gateway)
             runner = web.ServerRunner(listener, handle_signals=False, shutdown_timeout=1.0)
             await runner.setup()
@@ -127,7 +126,7 @@ class Service:
         if rules.gateway.listen != self.front.rules.gateway.listen:
             log.warning("reload: `gateway.listen` changes only with a restart")
         self.front.rules, self.front.keys = rules, KeyRing(keys)
-        self.front.doors.look(rules.engines, self.front.clock())
+        self.front.doors.look(rules.engines)
         log.info("reload: %d route(s), %d key(s)", len(rules.stations), len(keys))
 
     def _rules(self) -> Rules:
@@ -149,7 +148,7 @@ def _read_rules(config_path: Path, environ: Mapping[str, str]) -> Rules:
 
 
 def _census(front: Front) -> Census:
-    front.doors.look(front.rules.engines, front.clock())
+    front.doors.look(front.rules.engines)
     return Census(os.getpid(), {engine: count for engine, count in front.doors.inside.items() if count})
 
 

@@ -58,7 +58,7 @@ class Ticking:
         if (now := stamp(self._keys_path)) != self._keys_stamp:
             self._keys_stamp = now
             self._reread_keys()
-        if front.doors.look(front.rules.engines, front.clock()):
+        if front.doors.look(front.rules.engines):
             log.info("doors held: %s", ", ".join(sorted(front.doors.held)) or "none")
         if self._looks % _LOOKS_PER_MEMORY == 0:
             available = self._memory.read().available_bytes

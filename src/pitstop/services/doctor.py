@@ -81,7 +81,7 @@ def _memory(config: Config) -> Finding:
 
 
 def _debts(home: Home) -> Iterator[Finding]:
-    lease, standing = lease_standing(home, time.time())
+    lease, standing = lease_standing(home, time.monotonic())
     for folder in owed(home):
         if standing is not Standing.HELD:
             yield Finding("restore", Health.FAILED, f"trial {folder.id} owes a restore", "Run `pitstop trial recover`.")

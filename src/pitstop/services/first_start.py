@@ -27,7 +27,7 @@ from pitstop.services.lifecycle import Nobody, Owner
 from pitstop.services.plan.learnt import learn
 
 _KEPT = 200
-# host.min_available is meant for a box of 128 GB; where it would be more than a quarter of the memory it is not.
+# The default of host.min_available is meant for a box of 128 GB; a smaller one has not chosen it.
 _LARGEST_SHARE = 4
 
 
@@ -86,9 +86,11 @@ class FirstStart:
 
 
 def floor_bytes(host: Host, total_bytes: int | None) -> int:
-    """What must stay free during a first start: `host.min_available`, at most a quarter of the memory. Pure."""
+    """What must stay free during a first start: `host.min_available`; of its default at most a quarter of the memory."""
     floor = int(host.min_available)
-    return floor if total_bytes is None else min(floor, total_bytes // _LARGEST_SHARE)
+    if total_bytes is None or floor != int(Host().min_available):
+        return floor
+    return min(floor, total_bytes // _LARGEST_SHARE)
 
 
 def _unguarded(spec: LaunchSpec, why: str, hint: str) -> UsageError:

@@ -27,7 +27,7 @@ from pitstop.services.trial.folder import TrialFolder
 LIFETIME_S = 60.0  # four missed renewals; a garbage collection or a slow disk costs one
 RENEWAL_S = 15.0
 
-Clock = Callable[[], float]
+Clock = Callable[[], float]  # steady seconds, alike in every process of this boot: time.monotonic
 
 
 class LeaseLost(Interrupted):
@@ -137,12 +137,12 @@ def acquire(
 
 
 def _held(lease: Lease, standing_now: Standing, now_s: float) -> LeaseHeld:
-    since = format_duration(max(0.0, now_s - lease.acquired_at_s))
     if standing_now is Standing.ABANDONED:
         return LeaseHeld(
-            f"The {lease.purpose} ended {since} after it began without putting production back.",
+            f"The {lease.purpose} ended without putting production back.",
             hint="Run `pitstop trial recover` first; it finishes the restore.",
         )
+    since = format_duration(max(0.0, now_s - lease.acquired_at_s))
     return LeaseHeld(
         f"The lease is held by the {lease.purpose} (process {lease.holder.pid}, since {since}).",
         hint="Wait for it, or stop it with Ctrl-C: it puts production back first. See `pitstop trial status`.",

@@ -58,14 +58,14 @@ class EngineStatus:
 
 
 async def up(
-    site: Site, home: Home, spec: LaunchSpec, *, epoch_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
+    site: Site, home: Home, spec: LaunchSpec, *, steady_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
 ) -> Running:
     """Start the engine and wait until it is ready. One that was started here and does not get ready is stopped again.
 
     One that is up as ordered is left alone; one that is up with other settings is refused.
     """
     launcher = _launcher(site)
-    with _leased(home, site, "up", epoch_s):
+    with _leased(home, site, "up", steady_s):
         found = await launcher.inspect(spec)
         if found is not None and found.fingerprint != spec.fingerprint:
             raise UsageError(
@@ -79,22 +79,22 @@ async def up(
 
 
 async def restart(
-    site: Site, home: Home, spec: LaunchSpec, *, epoch_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
+    site: Site, home: Home, spec: LaunchSpec, *, steady_s: Callable[[], float], say: Say, guarded: Guarded = unguarded
 ) -> Running:
     """`down` and `up` under one lease, so that nobody comes in between."""
     launcher = _launcher(site)
-    with _leased(home, site, "restart", epoch_s):
+    with _leased(home, site, "restart", steady_s):
         async with guarded(spec) as owner:
             say(f"stopping {site.name}")
             await launcher.stop(spec)
             return await _started(site, spec, say, owner)
 
 
-async def down(site: Site, home: Home, *, epoch_s: Callable[[], float], say: Say) -> bool:
+async def down(site: Site, home: Home, *, steady_s: Callable[[], float], say: Say) -> bool:
     """Stop the engine, children included; False when it was down already."""
     launcher = _launcher(site)
     assert site.spec is not None
-    with _leased(home, site, "down", epoch_s):
+    with _leased(home, site, "down", steady_s):
         was_up = await launcher.inspect(site.spec) is not None
         say(f"stopping {site.name}")
         await launcher.stop(site.spec)
@@ -151,8 +151,8 @@ async def _until_ready(site: Site, spec: LaunchSpec, say: Say) -> Running:
 
 
 @contextlib.contextmanager
-def _leased(home: Home, site: Site, purpose: str, epoch_s: Callable[[], float]) -> Iterator[None]:
-    held = acquire(home, epoch_s, purpose=f"{purpose} {site.name}", engines=(site.name,))
+def _leased(home: Home, site: Site, purpose: str, steady_s: Callable[[], float]) -> Iterator[None]:
+    held = acquire(home, steady_s, purpose=f"{purpose} {site.name}", engines=(site.name,))
     try:
         yield
     finally:

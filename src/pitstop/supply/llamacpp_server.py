@@ -87,8 +87,24 @@ def parameters(xllamacpp: Any, options: argparse.Namespace) -> Any:
     p.ui = False
     if options.api_key_env:
         p.api_keys = [os.environ[options.api_key_env]]
+    if options.chat_template:
+        p.chat_template = options.chat_template
+    for name, value in options.sampling:
+        _set_default(p.sampling, name, value)
     _speculate(xllamacpp, p.speculative, options)
     return p
+
+
+def _set_default(sampling: Any, name: str, value: str) -> None:
+    """What llama.cpp samples by where a request does not say."""
+    kinds = {one: type(getattr(sampling, one)) for one in dir(sampling) if not one.startswith("_")}
+    numbers = [one for one, kind in kinds.items() if kind in (int, float)]
+    if name not in numbers:
+        _give_up(USAGE, f"--sampling {name}: llama.cpp has no such number; it has {', '.join(numbers)}.")
+    try:
+        setattr(sampling, name, kinds[name](value))
+    except (ValueError, OverflowError):
+        _give_up(USAGE, f"--sampling {name}={value}: that is no {kinds[name].__name__}.")
 
 
 def _speculate(xllamacpp: Any, speculative: Any, options: argparse.Namespace) -> None:
@@ -120,6 +136,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--spec-draft-max", type=_number(1, 1024), help="longest draft, in tokens")
     add("--spec-match", type=_number(1, 1024), help="tokens that must repeat before anything is drafted")
     add("--no-cache-prompt", action="store_true", help="compute every prompt anew")
+    add("--chat-template", default="", help="a template's name or text instead of the model's own")
+    add("--sampling", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a default of its sampler")
     add("--api-key-env", default="", help="the variable that holds the key clients must send")
     return parser
 
@@ -151,6 +169,13 @@ def _number(least: int, most: int) -> Callable[[str], int]:
         return value
 
     return number
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, found, value = text.partition("=")
+    if not found or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in min_p=0.1")
+    return name.strip(), value.strip()
 
 
 def _say(sentence: str) -> None:

@@ -1,5 +1,6 @@
 """The invariant that matters most: whatever happens to the process, production comes back as it was."""
 
+import contextlib
 import errno
 
 import msgspec
@@ -10,11 +11,11 @@ from pitstop.core.durable import append_durably
 from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.decisions.lease import Phase, Standing
 from pitstop.decisions.trial import How, Outcome, schedule
-from pitstop.services.lease import lease_standing, read_lease
+from pitstop.services.lease import LeaseLost, lease_standing, read_lease
 from pitstop.services.trial import journal as journal_module
 from pitstop.services.trial.conduct import conduct, recover, take_lease
 from pitstop.services.trial.folder import TrialFolder, open_trials, owed
-from support.trial_world import Killed, World, promise, stage
+from support.trial_world import Killed, NoGuard, World, promise, stage
 
 PRODUCTION = promise().production
 VARIANT = promise().arms[1].spec
@@ -216,6 +217,38 @@ async def test_the_lease_turns_active_only_when_production_is_touched(tmp_path):
     on.crew.measure = looking
     await conduct(on, folder, promise(), lease)
     assert set(seen) == {Phase.ACTIVE}
+
+
+async def test_who_loses_the_lease_touches_nothing_more_and_lets_go_of_the_guard(tmp_path):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    lease = take_lease(on, promise())
+    folder = TrialFolder(on.home.trials / "T1")
+    folder.create(promise())
+    guards, at_loss, measure = [], [], on.crew.measure
+
+    @contextlib.asynccontextmanager
+    async def guarded(_site, _promise):
+        guards.append("begun")
+        try:
+            yield NoGuard()
+        finally:
+            guards.append("ended")
+
+    async def while_another_takes_over(site, promised, boot):
+        document = await measure(site, promised, boot)
+        if boot.arm == 1:
+            other = msgspec.structs.replace(read_lease(on.home), token="another's")
+            on.home.lease.write_bytes(msgspec.json.encode(other))
+            at_loss.append((world.effects, world.up))
+        return document
+
+    on.crew.guarded, on.crew.measure = guarded, while_another_takes_over
+    with pytest.raises(LeaseLost, match="taken over"):
+        await conduct(on, folder, promise(), lease)
+    assert at_loss == [(world.effects, world.up)] == [(world.effects, VARIANT)]
+    assert guards == ["begun", "ended"] * 2
+    assert read_lease(on.home).token == "another's"
 
 
 def _forget_the_holder(home):

@@ -53,7 +53,7 @@ command = ["{sys.executable}", "-I", "-S", "{ENGINE}", "{{port}}", "{self.mode_f
         self.ahead_s = 0.0
         self.told, self.filed, self.recoveries = [], [], 0
         self.hands = Hands(
-            self.home, self.clock, self.tell, self.recover, self.filed.append, deadline_s=0.4, metrics_s=1.0
+            self.home, self.clock, self.clock, self.tell, self.recover, self.filed.append, deadline_s=0.4, metrics_s=1.0
         )
 
     def clock(self):

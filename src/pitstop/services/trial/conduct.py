@@ -35,14 +35,14 @@ class Stage:
     crew: Crew
     watcher: Watcher
     open_ledger: Callable[[], Ledger]
-    epoch_s: Callable[[], float]
+    steady_s: Callable[[], float]
 
 
 def take_lease(stage: Stage, promise: Promise, claimant: Claimant = Claimant.WORK) -> Held:
     """The lease for this trial; it says `waiting` until production is really touched."""
     return acquire(
         stage.home,
-        stage.epoch_s,
+        stage.steady_s,
         purpose=f"trial {promise.name} ({promise.id})",
         engines=(promise.engine_name,),
         claimant=claimant,
@@ -82,7 +82,7 @@ async def _to_the_end(
     hands = Hands(promise, folder.path, stage.site, lease, journal, stage.crew)
     lost = "the lease was taken over by another process"
     with interrupts.listening():
-        async with lease.kept_alive(lambda: interrupts.interrupt(lost)):
+        async with hands, lease.kept_alive(lambda: interrupts.interrupt(lost)):
             state = await run_to_end(
                 state,
                 hands=hands,

@@ -8,6 +8,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -55,6 +56,13 @@ class Hands:
             Do.RESTORE: self._restore,
             Do.PROVE: self._prove,
         }
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go of the guard, which a lost lease leaves behind."""
+        await self._end_guard()
 
     async def perform(self, action: Action) -> Outcome:
         """Do it. Only a lost lease and a cancellation get out; anything else is how the action went."""

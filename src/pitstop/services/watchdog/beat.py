@@ -41,6 +41,7 @@ class Hands:
 
     home: Home
     clock: Callable[[], float]  # seconds since the epoch
+    steady: Callable[[], float]  # by which leases run out
     tell: Callable[[str, str], Awaitable[None]]  # title and body, to a person
     recover: Callable[[], Awaitable[str]]  # finish what an abandoned lease owes; returns what went wrong
     file: Callable[[IncidentRecord], None]  # put an incident into the ledger
@@ -52,7 +53,7 @@ class Hands:
 
 async def look_at(site: Site, hands: Hands) -> Look:
     """See everything that a decision needs; a part that cannot be had is unknown."""
-    lease = lease_of(site.name, hands.home, hands.clock())
+    lease = lease_of(site.name, hands.home, hands.steady())
     presence, started_at_s = await presence_of(site, hands.home)
     before = await _work(site, hands)
     with own_request(hands.home, site.name) as spent:  # a trial that waits for idleness must not wait for us
@@ -110,7 +111,7 @@ async def _restart(
     try:
         about = f"{step.health}: {step.reason}"
         missing = await evidence.collect(site, await site.running(), folder, about, item_s=hands.metrics_s)
-        lease = acquire(hands.home, hands.clock, purpose=f"watchdog's restart of {site.name}", engines=(site.name,))
+        lease = acquire(hands.home, hands.steady, purpose=f"watchdog's restart of {site.name}", engines=(site.name,))
         try:
             async with lease.kept_alive(lambda: None):  # `check` finds out by itself
                 spared = await _relaunch(site, policy, hands, lease)
