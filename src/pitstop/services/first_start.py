@@ -86,7 +86,7 @@ class FirstStart:
 
 
 def floor_bytes(host: Host, total_bytes: int | None) -> int:
-    """What must stay free during a first start: `host.min_available`; of its default at most a quarter of the memory."""
+    """What must stay free in a first start: `host.min_available`, or a quarter of the memory if less and not chosen."""
     floor = int(host.min_available)
     if total_bytes is None or floor != int(Host().min_available):
         return floor
