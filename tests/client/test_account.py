@@ -70,6 +70,21 @@ def test_without_usage_tokens_are_unknown_and_there_is_no_rate() -> None:
     assert "usage" in found.decode.reason
 
 
+@pytest.mark.parametrize("count", [-5, "many", 2.5, [2], True])
+def test_a_count_that_is_none_is_said_to_be_unusable_and_not_missing(count: Any) -> None:
+    usage = {"prompt_tokens": 64, "completion_tokens": count}
+    found = account(*TEXT, (0.2, STOP), (0.3, {"choices": [], "usage": usage}), (0.3, DONE))
+    assert found.record.completion_tokens is None
+    assert f"usage-unusable: completion_tokens: {count}" in found.record.anomalies
+    assert f"cannot be used (completion_tokens: {count})" in found.decode.reason
+
+
+def test_a_usable_count_later_on_makes_up_for_an_unusable_one() -> None:
+    odd = {"choices": [], "usage": {"completion_tokens": -1}}
+    found = account(*TEXT, (0.2, STOP), (0.25, odd), (0.3, total(2)), (0.3, DONE))
+    assert (found.record.completion_tokens, found.usage.unusable) == (2, "")
+
+
 def test_cumulative_usage_is_never_summed() -> None:
     chunks = [(0.1 * n, counted(said("tok "), n)) for n in range(1, 198)]
     found = account(*chunks, (19.8, STOP), (19.8, total(197)), (19.8, DONE))

@@ -67,7 +67,7 @@ def account_of(
     events = tally.token_events(usage.completion_tokens)
     hidden = (usage.reasoning_tokens or 0) if not tally.reasoning else 0
     ending = Ending(by_length=tally.finish in LENGTH_FINISHES, textless=tally.finish_textless, hidden_tok=hidden)
-    decode = Decode(reason="the request failed") if refusal else decode_of(events, usage.completion_tokens, ending)
+    decode = _decode(refusal, events, usage, ending)
     text_bytes = sum(event.text_bytes for event in events)
     anomalies = (
         *tally.anomalies(),
@@ -103,6 +103,14 @@ def account_of(
         refusal=refusal,
         model=tally.model,
     )
+
+
+def _decode(refusal: Refusal | None, events: Sequence[TokenEvent], usage: Usage, ending: Ending) -> Decode:
+    if refusal:
+        return Decode(reason="the request failed")
+    if usage.unusable:
+        return Decode(reason=f"the server's count cannot be used ({usage.unusable}), so its tokens are not known")
+    return decode_of(events, usage.completion_tokens, ending)
 
 
 def _timed(record: RequestRecord, raw: Exchange, events: Sequence[TokenEvent]) -> RequestRecord:

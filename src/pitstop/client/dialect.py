@@ -23,6 +23,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
     total_tokens: int | None = None
+    unusable: str = ""  # a completion count that the server sent and that is none, as in `completion_tokens: -5`
 
 
 class Said(msgspec.Struct, frozen=True, gc=False):
@@ -92,6 +93,7 @@ def read_usage(raw: Any, timings: dict[str, Any] | None = None) -> Usage | None:
             _first(timings, "cache_n"),
         ),
         total_tokens=_first(usage, "total_tokens"),
+        unusable=_no_count(usage, "completion_tokens", "output_tokens"),
     )
     return found if found != Usage() else None
 
@@ -161,6 +163,12 @@ def _message(error: Any) -> str:
 
 def _first(counts: dict[str, Any], *names: str) -> int | None:
     return next((count for name in names if (count := _count(counts.get(name))) is not None), None)
+
+
+def _no_count(counts: dict[str, Any], *names: str) -> str:
+    sent = {name: counts[name] for name in names if counts.get(name) is not None}
+    usable = any(_count(value) is not None for value in sent.values())
+    return "" if usable else ", ".join(f"{name}: {str(value)[:20]}" for name, value in sent.items())
 
 
 def _either(*counts: int | None) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pitstop.client.decode import Decode
 from pitstop.client.dialect import Usage
 
+UNUSABLE = "usage-unusable"
 TEXT_SLACK_TOK = 16  # tokens beyond one a byte that markup may explain; beyond that, usage is not about this text
 
 
@@ -14,6 +15,8 @@ def usage_doubts(usage: Usage, *, max_tokens: int | None, text_bytes: int, event
     found = _contradictions(usage)
     if hidden_tok:
         found.append(f"hidden-reasoning: {hidden_tok} tokens were thought and not sent")
+    if usage.unusable:
+        found.append(f"{UNUSABLE}: {usage.unusable}")
     if tokens is None:
         return found
     if max_tokens is not None and tokens > max_tokens:

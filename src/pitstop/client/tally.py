@@ -15,6 +15,7 @@ from pitstop.client.sse import Event, parse_events
 from pitstop.client.usual import understand_usual
 
 _DONE = b"[DONE]"
+_COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "unusable")
 _NAMES = {"usage": "continuous", "timings": "timings", "ids": "token_ids"}
 
 
@@ -63,12 +64,13 @@ class Tally:
     def usage(self) -> tuple[Usage, str]:
         """The final counts and where they are from. Usage is cumulative: the largest counts, never the sum."""
         timed = max((line.timings for line in self.lines if line.timings is not None), default=None)
-        counts = {name: _largest(self.usages, name) for name in Usage.__struct_fields__}
-        if counts["completion_tokens"] is not None:
-            return Usage(**counts), "usage"
+        found = msgspec.structs.replace(Usage(), **{name: _largest(self.usages, name) for name in _COUNTS})
+        if found.completion_tokens is not None:
+            return found, "usage"
         if timed is not None:
-            return Usage(**{**counts, "completion_tokens": timed}), "timings"
-        return Usage(**counts), "none"
+            return msgspec.structs.replace(found, completion_tokens=timed), "timings"
+        unusable = next((usage.unusable for usage in self.usages if usage.unusable), "")
+        return msgspec.structs.replace(found, unusable=unusable), "none"
 
     def token_events(self, tokens: int | None) -> tuple[TokenEvent, ...]:
         """The events that carried generated tokens: text of any channel, or a higher count of the server's."""

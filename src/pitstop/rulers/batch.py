@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pitstop.client.chat import Reply
 from pitstop.core.documents import Figure
-from pitstop.rulers.figures import Measured, failure_reason
+from pitstop.rulers.figures import Measured, failure_reason, partial_failure, why_uncounted
 from pitstop.rulers.integrity import doubts_of_replies
 from pitstop.rulers.lateness import decode_lateness, first_token_lateness
 from pitstop.rulers.saturation import Level
-from pitstop.rulers.single_stream import NO_USAGE
 from pitstop.stats.summary import median, quantile
 
 METRICS = ("throughput_tok_s", "ttft_s", "ttft_p95_s", "decode_tok_s")
@@ -69,17 +68,20 @@ class Batches:
 
     def figures(self, measured: Measured) -> list[Figure]:
         """Throughput, TTFT (median and 95th percentile) and per-stream decode, one sample a run."""
+        records = [reply.record for reply in self.replies]
+        measured = replace(measured, doubts=(*measured.doubts, *partial_failure(records)))
         whole = [run for run in self.runs if run.whole]
         if not whole:
-            reason = failure_reason([reply.record for reply in self.replies])
+            reason = failure_reason(records)
             return [measured.unavailable(metric, reason) for metric in METRICS]
         replies = [reply for run in whole for reply in run.replies]
         counts, late = doubts_of_replies([reply.record for reply in replies]), first_token_lateness(replies)
         rates, decode_late = [run.decode_tok_s for run in whole], decode_lateness(replies)
-        bare = next((reply.decode.reason for reply in replies if reply.decode.reason), NO_USAGE)
+        uncounted = why_uncounted([reply.record for reply in replies])
+        bare = next((reply.decode.reason for reply in replies if reply.decode.reason), uncounted)
         return [
             measured.figure(
-                "throughput_tok_s", _known([run.throughput_tok_s for run in whole]), doubts=counts, missing=NO_USAGE
+                "throughput_tok_s", _known([run.throughput_tok_s for run in whole]), doubts=counts, missing=uncounted
             ),
             measured.figure("ttft_s", _known([run.ttft_s(0.5) for run in whole]), doubts=late),
             measured.figure("ttft_p95_s", _known([run.ttft_s(0.95) for run in whole]), doubts=late),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pitstop.client.doubts import UNUSABLE
 from pitstop.core.documents import Figure, RequestRecord, Status
 from pitstop.stats.summary import median
 
@@ -91,6 +92,22 @@ def median_bounds(bounds: Sequence[Bounds]) -> Bounds | None:
     """
     low, high = median(low for low, _ in bounds), median(high for _, high in bounds)
     return None if low is None or high is None else (low, high)
+
+
+def partial_failure(records: Sequence[RequestRecord]) -> tuple[str, ...]:
+    """The doubt about figures of the requests that went well, where others of the same case failed."""
+    failed = any(not record.ok for record in records) and any(record.ok for record in records)
+    return (f"{failure_reason(records)}; the others may be a kind selection",) if failed else ()
+
+
+def why_uncounted(records: Sequence[RequestRecord]) -> str:
+    """Why no tokens of these replies are known."""
+    unusable = [text for record in records for text in record.anomalies if text.startswith(UNUSABLE)]
+    if unusable:
+        return f"the server's count of its tokens cannot be used ({unusable[0].removeprefix(f'{UNUSABLE}: ')})"
+    if any(record.completion_tokens == 0 for record in records):
+        return "the server counted 0 tokens"
+    return "the server sent no usage, and tokens are never guessed from events"
 
 
 def failure_reason(records: Sequence[RequestRecord]) -> str:

@@ -14,7 +14,7 @@ from pitstop.engines.since import since
 from pitstop.rulers.asking import Asker, Wish
 from pitstop.rulers.calibrate import Calibrated, Unfit, calibrate
 from pitstop.rulers.coldness import Coldness, judge, worst
-from pitstop.rulers.figures import Bounds, Measured, failure_reason
+from pitstop.rulers.figures import Bounds, Measured, failure_reason, partial_failure
 from pitstop.rulers.integrity import doubts_of_prompt
 from pitstop.rulers.lateness import first_token_lateness
 from pitstop.rulers.ruler import Bench, RulerResult
@@ -82,10 +82,11 @@ async def _run(asker: Asker, case: str, size: Calibrated) -> Run:
 
 def _figures(asker: Asker, case: str, size: Calibrated, text: NaturalText, runs: list[Run]) -> list[Figure]:
     good = [run for run in runs if run.record.ok and run.record.prompt_tokens and run.record.ttft_s]
+    records = [run.record for run in runs]
     detail = {"prompt_tokens": size.prompt_tokens, "text": text.name, "text_sha256": text.sha256[:16]}
-    measured = Measured(asker.ruler, case, "usage.prompt_tokens, client clock", detail=detail)
+    measured = Measured(asker.ruler, case, "usage.prompt_tokens, client clock", partial_failure(records), detail)
     if not good:
-        reason = failure_reason([run.record for run in runs])
+        reason = failure_reason(records)
         return [measured.unavailable(metric, reason) for metric in ("prefill_tok_s", "ttft_s")]
     cold = worst([run.coldness for run in good])
     counts = dict.fromkeys(doubt for run in good for doubt in run.doubts)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pitstop.client.chat import Reply
 from pitstop.core.documents import Figure, RequestRecord
-from pitstop.rulers.figures import Measured, failure_reason
+from pitstop.rulers.figures import Measured, failure_reason, partial_failure, why_uncounted
 from pitstop.rulers.integrity import doubts_of_replies
 from pitstop.rulers.lateness import decode_lateness, first_token_lateness
 
@@ -15,7 +15,6 @@ from pitstop.rulers.lateness import decode_lateness, first_token_lateness
 _SEVERAL_TOK_PER_EVENT = 1.2
 NOT_BEGUN = "no reply carried a generated token"
 NOT_ANSWERED = "no reply got as far as an answer"
-NO_USAGE = "the server sent no usage, and tokens are never guessed from events"
 
 
 @dataclass(frozen=True)
@@ -30,15 +29,26 @@ class SingleStream:
         if not self._good:
             reason = failure_reason([reply.record for reply in self.replies])
             return [self.measured.unavailable(metric, reason) for metric in ("decode_tok_s", "ttft_s")]
+        return replace(self, measured=self._doubted())._of_good()
+
+    def _of_good(self) -> list[Figure]:
         return [
             self._decode(),
             self._seed(),
-            self._of("throughput_tok_s", _end_to_end, doubts=self._doubts, missing=NO_USAGE),
-            self._of("tokens_per_event", _tokens_per_event, doubts=self._doubts, missing=NO_USAGE),
+            self._of("throughput_tok_s", _end_to_end, doubts=self._doubts, missing=self._uncounted),
+            self._of("tokens_per_event", _tokens_per_event, doubts=self._doubts, missing=self._uncounted),
             self._of("ttfr_s", lambda record: record.ttfr_s, doubts=self._time_doubts),
             self._of("ttft_s", lambda record: record.ttft_s, doubts=self._time_doubts, missing=NOT_BEGUN),
             self._of("ttfa_s", lambda record: record.ttfa_s, doubts=self._time_doubts, missing=NOT_ANSWERED),
         ]
+
+    def _doubted(self) -> Measured:
+        some_failed = partial_failure([reply.record for reply in self.replies])
+        return replace(self.measured, doubts=(*self.measured.doubts, *some_failed))
+
+    @property
+    def _uncounted(self) -> str:
+        return why_uncounted([reply.record for reply in self._good])
 
     @property
     def _good(self) -> list[Reply]:
@@ -87,7 +97,7 @@ class SingleStream:
 
     def _why_no_decode(self) -> str:
         reasons = [reply.decode.reason for reply in self._good if reply.decode.value is None]
-        return " | ".join(dict.fromkeys(reason for reason in reasons if reason)) or NO_USAGE
+        return " | ".join(dict.fromkeys(reason for reason in reasons if reason)) or self._uncounted
 
     def _event_detail(self) -> dict[str, object]:
         ratios = [ratio for reply in self._good if (ratio := _tokens_per_event(reply.record)) is not None]
