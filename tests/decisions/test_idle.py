@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pitstop.decisions.idle import Activity, Policy, Rest, State, decide, parse_window
+from pitstop.core.config.window import parse_window
+from pitstop.decisions.idle import Activity, Policy, Rest, State, decide
 
 POLICY = Policy(idle_for_s=60, give_up_after_s=600)
 QUIET = Activity(running=0, waiting=0, finished=10, generation_tokens=500)

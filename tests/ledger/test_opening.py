@@ -109,6 +109,19 @@ def test_a_ledger_damaged_in_the_middle_is_told(place):
         read_everything(place)
 
 
+def test_a_damaged_page_that_opening_does_not_read_is_found_by_the_check(place):
+    with Ledger.open(place) as ledger:
+        for number in range(50):
+            ledger.record_run(a_run(f"r{number}"))
+        ledger.check()
+    content = bytearray(place.read_bytes())
+    content[-3 * 4096 : -4096] = b"\xff" * (2 * 4096)
+    place.write_bytes(content)
+    with Ledger.open(place) as ledger, pytest.raises(UsageError, match="it is damaged") as refused:
+        ledger.check()
+    assert "restore a copy" in refused.value.hint
+
+
 def test_a_folder_that_is_not_there_is_told(tmp_path):
     with pytest.raises(UsageError, match="cannot be opened") as refused:
         Ledger.open(tmp_path / "missing" / "ledger.sqlite3")

@@ -81,19 +81,6 @@ def disturbed(state: State, why: str) -> State:
     return replace(state, quiet_since_s=None, base=None, why=why)
 
 
-def parse_window(text: str) -> tuple[int, int] | None:
-    """Read `01:00-06:00` as minutes of the day; None for an empty text, ValueError for anything else."""
-    if not text:
-        return None
-    try:
-        begin, end = (_minute(part) for part in text.split("-"))
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not a window of the day, like '01:00-06:00'") from error
-    if begin == end:
-        raise ValueError(f"{text!r} is not a window of the day: it ends where it begins")
-    return begin, end
-
-
 def _fold(state: State, now: Activity | None, now_s: float) -> State:
     if now is None or _tells_nothing(now):
         return replace(disturbed(state, "an answer of the server"), blind_readings=state.blind_readings + 1)
@@ -147,10 +134,3 @@ def _inside(window: tuple[int, int] | None, minute: int) -> bool:
         return True
     begin, end = window
     return begin <= minute < end if begin <= end else minute >= begin or minute < end
-
-
-def _minute(text: str) -> int:
-    hours, minutes = (int(part) for part in text.strip().split(":"))
-    if not (0 <= hours < 24 and 0 <= minutes < 60):
-        raise ValueError(text)
-    return hours * 60 + minutes

@@ -34,6 +34,11 @@ def spoken(place: str) -> Iterator[None]:
         raise _sentence(error, place) from error
 
 
+def damaged(place: str, told: str) -> UsageError:
+    """The error for a ledger of which SQLite told what is wrong in it."""
+    return UsageError(f"the ledger {place} cannot be used: it is damaged ({' '.join(told.split())}).", hint=_BACKUP)
+
+
 def _sentence(error: exc.SQLAlchemyError | sqlite3.Error, place: str) -> PitstopError:
     original = getattr(error, "orig", None) or error
     name = getattr(original, "sqlite_errorname", None) or ""

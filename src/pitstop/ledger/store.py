@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine
 
 from pitstop.core.documents import RunDocument, TrialDocument
 from pitstop.ledger import incidents, noise, pins, requests, runs, trials, uptime
-from pitstop.ledger.failures import spoken
+from pitstop.ledger.failures import damaged, spoken
 from pitstop.ledger.opening import connected
 from pitstop.ledger.records import (
     BootFigure,
@@ -61,6 +61,15 @@ class Ledger:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+    def check(self) -> None:
+        """Read every page; UsageError when one is damaged. Opening reads a few of them only. Seconds for a gigabyte."""
+        if self._engine.dialect.name != "sqlite":
+            return  # a server looks after its own pages
+        with self._reading() as connection:
+            told = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        if told != "ok":
+            raise damaged(self.name, told)
 
     # Runs
 

@@ -65,6 +65,7 @@ def _disk(home: Home) -> Finding:
 def _ledger(open_ledger: Callable[[], Ledger]) -> Finding:
     try:
         with open_ledger() as ledger:
+            ledger.check()
             return Finding("ledger", Health.OK, ledger.name)
     except PitstopError as error:
         return Finding("ledger", Health.FAILED, error.message, error.hint)

@@ -89,8 +89,9 @@ def _plan(where: str, trial: Trial) -> Iterator[str]:
     for ruler in trial.rulers:
         if ruler not in RULERS:
             yield f"`{where}.rulers`: unknown ruler {ruler!r}{nearest(ruler, RULERS)}"
-    if not 0 < trial.minimum_effect < 1:
-        yield f"`{where}.minimum_effect`: must lie between 0 % and 100 %"
+    for key in ("minimum_effect", "minimum_score_effect"):
+        if not 0 < getattr(trial, key) < 1:
+            yield f"`{where}.{key}`: must lie between 0 % and 100 %"
     if not trial.variant:
         yield f"`{where}`: no variant; add [{where}.variant.SOMETHING] with a knob"
 

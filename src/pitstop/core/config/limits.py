@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pitstop.core.config.engine import Engine
 from pitstop.core.config.schema import Config
 from pitstop.core.config.trial import Trial
+from pitstop.core.config.window import parse_window
 
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 _RESERVED = ("production", "production-again")  # the arms that every trial has of itself
@@ -49,8 +50,16 @@ def trial_limits(where: str, trial: Trial) -> Iterator[str]:
     for key in _NOT_EMPTY:
         if not getattr(trial, key):
             yield f"`{where}.{key}`: is empty; leave it out for the default"
+    yield from _bad_window(f"{where}.window", trial.window)
     for ruler in {ruler for ruler in trial.rulers if trial.rulers.count(ruler) > 1}:
         yield f"`{where}.rulers`: {ruler!r} is named twice"
+
+
+def _bad_window(where: str, window: str) -> Iterator[str]:
+    try:
+        parse_window(window)
+    except ValueError as error:
+        yield f"`{where}`: {error}"
 
 
 def _bad_name(where: str, name: str) -> Iterator[str]:

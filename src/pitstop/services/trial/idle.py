@@ -6,10 +6,11 @@ import asyncio
 import time
 from datetime import datetime
 
+from pitstop.core.config.window import parse_window
 from pitstop.core.errors import PitstopError
 from pitstop.core.home import Home
 from pitstop.core.units import format_duration
-from pitstop.decisions.idle import Activity, Policy, Rest, State, decide, disturbed, parse_window
+from pitstop.decisions.idle import Activity, Policy, Rest, State, decide, disturbed
 from pitstop.decisions.trial import How, Outcome
 from pitstop.services.own_requests import own_requests
 from pitstop.services.site import Site

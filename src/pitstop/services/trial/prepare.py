@@ -15,10 +15,10 @@ from pitstop.core.config.engine import Engine
 from pitstop.core.config.nearest import nearest
 from pitstop.core.config.schema import Config
 from pitstop.core.config.trial import Trial
+from pitstop.core.config.window import parse_window
 from pitstop.core.errors import EngineFailed, NotRestored, UsageError
 from pitstop.core.home import Home
 from pitstop.core.units import format_size
-from pitstop.decisions.idle import parse_window
 from pitstop.decisions.trial import Boot, schedule
 from pitstop.launch.plan import plan
 from pitstop.rulers.registry import ruler_for
