@@ -5,7 +5,7 @@ from __future__ import annotations
 from pitstop.core.documents import RunDocument, TaskRecord
 from pitstop.report.page import render_run, render_trial
 from pitstop.report.table import Tone
-from pitstop.report.task_tables import task_table, transcripts
+from pitstop.report.task_tables import folds, task_table
 from support import documents as made
 from support.document_strategies import HOSTILE
 from support.markup import read_page
@@ -26,9 +26,11 @@ def test_a_run_tells_each_task_and_what_was_said_where_it_is_not_right() -> None
         ["math/en/a", "easy", "right"],
         ["math/en/b", "easy", "cut-off"],
     ]
-    [told] = transcripts([("", one)])
-    assert told.title.startswith("math/en/b")
-    assert ("answered", "so far") in told.parts
+    [told] = folds([("", one)])
+    assert told.title == "math/en/b: cut-off"
+    assert [(each.title, ("answered", "so far") in each.parts) for each in told.transcripts] == [
+        ("repeat 1, cut-off", True)
+    ]
 
 
 def test_what_changed_between_arms_comes_first_and_is_named() -> None:
@@ -37,10 +39,24 @@ def test_what_changed_between_arms_comes_first_and_is_named() -> None:
     table = task_table([("production", production), ("k2", variant)])
     assert [(row[0].text, row[-1].text) for row in table.rows] == [("b", "lost"), ("c", "gained"), ("a", ""), ("d", "")]
     assert "2 of 4 tasks came out differently" in table.footnotes[0]
-    assert {told.title.split(":")[0] for told in transcripts([("production", production), ("k2", variant)])} == {
-        "b",
-        "c",
-    }
+    assert [told.title for told in folds([("production", production), ("k2", variant)])] == [
+        "b: production right; k2 wrong", "c: production wrong; k2 right",
+    ]  # fmt: skip
+
+
+def test_a_long_trial_shows_as_much_of_every_task_and_arm_and_says_what_is_left_out() -> None:
+    def boot(outcome: str) -> RunDocument:
+        return run(*(record(f"t{number}", outcome, repeat) for number in range(28) for repeat in range(8)))
+
+    told = folds(
+        [(arm, boot(outcome)) for _ in range(2) for arm, outcome in (("production", "right"), ("k2", "wrong"))]
+    )
+    assert len(told) == 28
+    assert sum(len(each.transcripts) for each in told) <= 150
+    assert [each.title for each in told[0].transcripts[:3:2]] == [
+        "production, boot 1, repeat 1, right", "k2, boot 1, repeat 1, wrong",
+    ]  # fmt: skip
+    assert told[0].note.startswith("28 more are in the run documents")
 
 
 def test_repeats_and_boots_of_an_arm_are_counted_together() -> None:

@@ -20,6 +20,7 @@ from pitstop.report.plots.dots import DotRow, dot_rows
 from pitstop.report.plots.frame import Size
 from pitstop.report.plots.frontier import frontier
 from pitstop.report.plots.scale import plottable
+from pitstop.report.quiet import key_of, never_happened
 from pitstop.report.sheet import Plot
 
 Key = tuple[str, str]  # ruler, metric
@@ -49,7 +50,9 @@ def arms_of(runs: Iterable[tuple[str, RunDocument]]) -> list[Arm]:
 
 def figure_plots(arms: Sequence[Arm], settings: Mapping[str, Any]) -> list[Plot]:
     """One plot per ruler and metric that has something to show, in the order of measuring."""
-    keys = dict.fromkeys((figure.ruler, figure.metric) for arm in arms for figure in arm.figures)
+    quiet = never_happened(figure for arm in arms for figure in arm.figures)
+    told = (figure for arm in arms for figure in arm.figures if key_of(figure) not in quiet)
+    keys = dict.fromkeys((figure.ruler, figure.metric) for figure in told)
     plots = (_plot(key, arms, settings) for key in keys if _shown(key) and not _repeats(key, arms))
     return [plot for plot in plots if plot]
 

@@ -24,7 +24,7 @@ from pitstop.report.samples import samples_table
 from pitstop.report.sentences import production_sentence, run_caveats, run_headline, trial_headlines
 from pitstop.report.sheet import Page, Section, filled, render_page
 from pitstop.report.table import Table
-from pitstop.report.task_tables import NamedRun, task_table, transcripts
+from pitstop.report.task_tables import NamedRun, folds, task_table
 from pitstop.report.trial_plots import memory_plots, verdict_plots
 from pitstop.report.trial_tables import other_verdicts_table, values_table, verdict_table
 
@@ -135,7 +135,7 @@ def _trial_sections(trial: TrialDocument, promotion: str) -> list[Section]:
 
 def _tasks_section(runs: list[NamedRun]) -> Section:
     """Quality task by task; left out of the page where there are none."""
-    return Section("Tasks", tables=filled([task_table(runs)]), transcripts=transcripts(runs))
+    return Section("Tasks", tables=filled([task_table(runs)]), folds=folds(runs))
 
 
 def _titled(table: Table, title: str) -> Table:

@@ -13,6 +13,7 @@ from pitstop.report.clean import shorten
 from pitstop.report.flatten import entries, readable
 from pitstop.report.labels import metric_title, row_label
 from pitstop.report.numbers import UNKNOWN, finite, handy_unit, moment, number, quantity, scaled, spread
+from pitstop.report.quiet import key_of, never_happened
 from pitstop.report.table import Cell, Column, Table, Tone
 
 STATUS_TONES = {
@@ -55,7 +56,8 @@ def figure_tables(run: RunDocument) -> Iterator[Table]:
             yield budget_table(figures)
         if ruler == mutual.RULER:
             yield mutual.mutual_table(figures)
-        listed = [figure for figure in figures if not is_of_a_budget(figure)]
+        quiet = never_happened(figures)
+        listed = [figure for figure in figures if not is_of_a_budget(figure) and key_of(figure) not in quiet]
         if listed:
             notes = dict.fromkeys(note for figure in listed for note in _notes(figure))
             rows = tuple(_figure_row(figure, run.settings) for figure in listed)

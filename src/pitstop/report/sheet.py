@@ -38,6 +38,15 @@ class Transcript:
 
 
 @dataclass(frozen=True)
+class Fold:
+    """Transcripts of one task, folded away together; `note` says what was left out."""
+
+    title: str
+    transcripts: tuple[Transcript, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Section:
     title: str
     lead: str = ""
@@ -46,7 +55,7 @@ class Section:
     folded: tuple[Table, ...] = ()  # shown when asked for
     notes: tuple[tuple[str, str], ...] = ()
     code: str = ""
-    transcripts: tuple[Transcript, ...] = ()
+    folds: tuple[Fold, ...] = ()
 
     @property
     def filled(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pitstop.core.documents import RunDocument, TaskRecord
 from pitstop.report.clean import one_line
-from pitstop.report.sheet import Transcript
+from pitstop.report.sheet import Fold, Transcript
 from pitstop.report.table import Cell, Column, Table, Tone
 
 RIGHT, UNAVAILABLE = "right", "unavailable"
@@ -16,6 +16,7 @@ _SHOWN_CHARS = 3_000  # of each part of a transcript: a page of a trial stays be
 _MOST_TRANSCRIPTS = 150
 
 NamedRun = tuple[str, RunDocument]  # arm, one of its boots
+Attempt = tuple[int, TaskRecord]  # in which boot of its arm, counted from 1; 0 where the arm has only one
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class _Row:
 
     task: str
     level: str
-    arms: tuple[tuple[TaskRecord, ...], ...]
+    arms: tuple[tuple[Attempt, ...], ...]
 
     @property
     def shares(self) -> tuple[float | None, ...]:
@@ -46,28 +47,40 @@ def task_table(runs: Sequence[NamedRun]) -> Table:
     return Table("task by task", columns, tuple(_cells(row, several=len(arms) > 1) for row in rows), _notes(rows))
 
 
-def transcripts(runs: Sequence[NamedRun]) -> tuple[Transcript, ...]:
-    """What was said: of a trial to the tasks that changed, of a single run wherever it is not right."""
+def folds(runs: Sequence[NamedRun]) -> tuple[Fold, ...]:
+    """What was said, task by task: of a trial to those that changed, of a single run wherever it is not right."""
     arms, rows = _rows(runs)
-    shown = [row for row in rows if row.changed] if len(arms) > 1 else rows
-    told = [
-        _transcript(arm, one)
-        for row in shown
-        for arm, attempts in zip(arms, row.arms, strict=True)
-        for one in attempts
-        if len(arms) > 1 or one.outcome != RIGHT
-    ]
-    return tuple(told[:_MOST_TRANSCRIPTS])
+    several = len(arms) > 1
+    shown = [row for row in rows if row.changed or not several]
+    most = max(1, _MOST_TRANSCRIPTS // max(1, len(shown)))
+    told = (_fold(row, arms, most, several=several) for row in shown)
+    return tuple(fold for fold in told if fold.transcripts)
+
+
+def _fold(row: _Row, arms: Sequence[str], most: int, *, several: bool) -> Fold:
+    """One task. Where not all of it can be shown, every arm is shown as much of."""
+    kept = [[one for one in attempts if several or one[1].outcome != RIGHT] for attempts in row.arms]
+    share = max(1, most // max(1, sum(map(bool, kept))))
+    told = [(arm, one) for arm, attempts in zip(arms, kept, strict=True) for one in attempts[:share]]
+    left_out = sum(map(len, kept)) - len(told)
+    note = f"{left_out} more are in the run documents (`tasks`)." if left_out else ""
+    counts = (f"{arm} {_outcomes(attempts)}".strip() for arm, attempts in zip(arms, row.arms, strict=True) if attempts)
+    return Fold(f"{row.task}: {'; '.join(counts)}", tuple(_transcript(arm, one) for arm, one in told), note)
 
 
 def _rows(runs: Sequence[NamedRun]) -> tuple[list[str], list[_Row]]:
-    arms = list(dict.fromkeys(arm for arm, run in runs if run.tasks))
-    records: dict[str, dict[str, list[TaskRecord]]] = {}
-    for arm, run in runs:
+    told = [(arm, run) for arm, run in runs if run.tasks]
+    boots = Counter(arm for arm, _ in told)
+    seen: Counter[str] = Counter()
+    records: dict[str, dict[str, list[Attempt]]] = {}
+    for arm, run in told:
+        seen[arm] += 1
         for one in run.tasks:
-            records.setdefault(one.task, {}).setdefault(arm, []).append(one)
+            boot = seen[arm] if boots[arm] > 1 else 0
+            records.setdefault(one.task, {}).setdefault(arm, []).append((boot, one))
+    arms = list(boots)
     rows = [
-        _Row(task, next(iter(by_arm.values()))[0].level, tuple(tuple(by_arm.get(arm, ())) for arm in arms))
+        _Row(task, next(iter(by_arm.values()))[0][1].level, tuple(tuple(by_arm.get(arm, ())) for arm in arms))
         for task, by_arm in records.items()
     ]
     return arms, rows
@@ -79,9 +92,9 @@ def _cells(row: _Row, *, several: bool) -> tuple[Cell, ...]:
     return (*told, *arms, _change(row)) if several else (*told, *arms)
 
 
-def _outcomes(attempts: Iterable[TaskRecord]) -> str:
+def _outcomes(attempts: Iterable[Attempt]) -> str:
     """`right`, or with repeats `3 × right, 1 × cut-off`."""
-    counts = Counter(one.outcome for one in attempts)
+    counts = Counter(one.outcome for _, one in attempts)
     if not counts:
         return "not asked"
     if counts.total() == 1:
@@ -89,7 +102,7 @@ def _outcomes(attempts: Iterable[TaskRecord]) -> str:
     return ", ".join(f"{count} × {outcome}" for outcome, count in counts.most_common())
 
 
-def _tone(attempts: Sequence[TaskRecord]) -> Tone:
+def _tone(attempts: Sequence[Attempt]) -> Tone:
     share = _share(attempts)
     if share is None:
         return Tone.MUTED
@@ -119,13 +132,14 @@ def _notes(rows: Sequence[_Row]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _share(attempts: Sequence[TaskRecord]) -> float | None:
-    judged = [one for one in attempts if one.outcome != UNAVAILABLE]
+def _share(attempts: Sequence[Attempt]) -> float | None:
+    judged = [one for _, one in attempts if one.outcome != UNAVAILABLE]
     return sum(one.outcome == RIGHT for one in judged) / len(judged) if judged else None
 
 
-def _transcript(arm: str, one: TaskRecord) -> Transcript:
-    where = f"{arm}, " if arm else ""
+def _transcript(arm: str, attempt: Attempt) -> Transcript:
+    boot, one = attempt
+    where = "".join((f"{arm}, " if arm else "", f"boot {boot}, " if boot else ""))
     parts = (
         ("asked", one.prompt),
         ("right would be", one.wanted),
@@ -135,7 +149,7 @@ def _transcript(arm: str, one: TaskRecord) -> Transcript:
         ("judged", f"{one.outcome}{': ' if one.reason else ''}{one.reason}"),
     )
     shown = tuple((name, _abridged(text)) for name, text in parts if text)
-    return Transcript(f"{one.task}: {where}repeat {one.repeat + 1}, {one.outcome}", shown)
+    return Transcript(f"{where}repeat {one.repeat + 1}, {one.outcome}", shown)
 
 
 def _abridged(text: str) -> str:

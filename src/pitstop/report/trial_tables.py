@@ -15,6 +15,7 @@ from pitstop.core.documents import (
 from pitstop.report.arm_tables import arms_table, incidents_table, log_table, plan_table, production_table
 from pitstop.report.labels import metric_title, row_label
 from pitstop.report.numbers import change, change_interval, finite, handy_unit, median_cell, percent
+from pitstop.report.quiet import never_happened
 from pitstop.report.run_tables import warnings_table
 from pitstop.report.table import Cell, Column, Table, Tone
 
@@ -73,8 +74,11 @@ def values_table(trial: TrialDocument) -> Table:
     """The number behind every verdict: one value per boot and arm, with how far the boots lie apart."""
     columns = [Column("test"), Column("figure"), *(Column(arm.name, "right") for arm in trial.arms)]
     keys = dict.fromkeys((f.ruler, f.case, f.metric, f.unit) for arm in trial.arms for r in arm.runs for f in r.figures)
+    quiet = never_happened(f for arm in trial.arms for run in arm.runs for f in run.figures)
     rows = []
     for ruler, case, metric, unit in keys:
+        if (ruler, case, metric) in quiet:
+            continue
         values = [_boot_values(arm.runs, (ruler, case, metric)) for arm in trial.arms]
         factor, shown = handy_unit(unit, next((value for boots in values for value in boots), None))
         cells = (Cell(median_cell(None, [value * factor for value in boots])) for boots in values)

@@ -28,8 +28,9 @@ def score_figures(drawn: TaskSet, records: Sequence[TaskRecord], wanted: Wanted)
     graded = [one for one in records if one.outcome not in _NEITHER]
     kinds = [_share(kind, [one for one in records if one.task.startswith(f"{kind}/")]) for kind in Kind]
     levels = [_share(level, [one for one in records if one.level == level]) for level in Level]
-    outcomes = [_outcome(outcome, graded) for outcome in Outcome if outcome not in (Outcome.RIGHT, *_NEITHER)]
-    return [_score(drawn, records, wanted), *filter(None, [*kinds, *levels]), *filter(None, outcomes)]
+    told = [outcome for outcome in Outcome if outcome not in (Outcome.RIGHT, *_NEITHER)] if graded else []
+    outcomes = [_outcome(outcome, graded) for outcome in told]
+    return [_score(drawn, records, wanted), *filter(None, [*kinds, *levels]), *outcomes]
 
 
 def _score(drawn: TaskSet, records: Sequence[TaskRecord], wanted: Wanted) -> Figure:
@@ -113,11 +114,9 @@ def _share(case: str, some: Sequence[TaskRecord]) -> Figure | None:
     return _figure(case, "right_share", known, detail, f"{len(missing)} tasks are unavailable" if missing else "")
 
 
-def _outcome(outcome: Outcome, graded: Sequence[TaskRecord]) -> Figure | None:
-    """How often it came to this; left out where it never did."""
+def _outcome(outcome: Outcome, graded: Sequence[TaskRecord]) -> Figure:
+    """How often it came to this; 0 counts too, for a boot in which it never did stands beside others."""
     count = sum(one.outcome == outcome for one in graded)
-    if not count:
-        return None
     detail = {"count": count, "attempts": len(graded)}
     metric = f"{outcome.value.replace('-', '_')}_share"
     return Figure(
