@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from pitstop.ledger.store import Ledger
 from support.docker_box import (
     NEW,
     OLD,
@@ -416,12 +417,26 @@ def _answers(port):
         return ""
 
 
-def test_an_aa_trial_teaches_the_noise_floor_and_a_rehearsal_only_the_restore(quick, production):
+def test_a_rehearsal_takes_production_down_and_puts_it_back_and_boots_nothing_else(quick, production):
     rehearsed = quick.run("trial", "rehearse", "quick", "--json")
     assert rehearsed.returncode == 0, rehearsed.stderr
     assert [line["step"] for line in json.loads(rehearsed.stdout)["log"] if "step" in line] == [
         "wait-idle", "take-down", "restore", "prove",
     ]  # fmt: skip
+    is_back(production, quick, QUICK_PORT, "smollm2")
+
+
+def test_an_aa_trial_boots_production_twice_and_teaches_the_noise_floor(quick, production):
+    done = quick.run("trial", "run", "quick", "--aa", "--json")
+    document = json.loads(done.stdout)
+    first, second = document["arms"]
+    assert first["fingerprint"] == second["fingerprint"]
+    assert (first["overrides"], second["overrides"]) == ({}, {})
+    assert [len(arm["runs"]) for arm in document["arms"]] == [1, 1]
+    [record] = [record for record in document["verdicts"] if record["primary"]]
+    key = record["ruler"], record["case"], record["metric"]
+    with Ledger.open(quick.root / "state/ledger.sqlite3") as ledger:
+        assert "1 A/A pairs" in ledger.noise_prior("llamacpp", *key).source
     is_back(production, quick, QUICK_PORT, "smollm2")
 
 

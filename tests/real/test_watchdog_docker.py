@@ -11,7 +11,7 @@ from pitstop.core.config.load import parse
 from pitstop.core.home import Home
 from pitstop.decisions.watchdog import Presence
 from pitstop.services.site import site_of
-from pitstop.services.watchdog.presence import presence_of
+from pitstop.services.watchdog.presence import presence_of, taken_away
 from support import docker_engine
 
 pytestmark = pytest.mark.real
@@ -100,3 +100,21 @@ async def test_what_our_own_guard_killed_is_not_taken_for_a_persons_wish(world):
     (home.evidence / "guard-x-1").mkdir()
     (home.evidence / "guard-x-1/guard.json").write_text("{}")
     assert (await presence_of(site, home))[0] is Presence.ENDED
+
+
+@pytest.mark.parametrize(("label", "taken"), [("own", False), ("another's", True), ("", True)])
+async def test_a_container_of_another_launch_in_its_place_is_a_persons_doing(world, label, taken):
+    """Above all one that was made and not started yet: nothing of how it ended tells that it is not the one ordered."""
+    run, site, home = world
+    fingerprint = site.spec.fingerprint if label == "own" else label
+    name = run("exit 1", "--label", f"pitstop.fingerprint={fingerprint}")
+    await ended(name)
+    assert await taken_away(site, home) is taken
+
+
+async def test_a_container_that_was_made_and_never_started_is_not_the_one_that_served(world):
+    run, site, home = world
+    name = run("sleep 60", "--label", f"pitstop.fingerprint={site.spec.fingerprint}")
+    docker("rm", "--force", name)
+    docker("create", "--name", name, "pitstop-base:1", "true")
+    assert await taken_away(site, home)

@@ -15,7 +15,6 @@ from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
-from pitstop.decisions.watchdog import Presence
 from pitstop.launch.launcher import Running
 from pitstop.ledger.store import Ledger
 from pitstop.rulers.ruler import Progress, Settings
@@ -36,7 +35,7 @@ from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import MEMORY, keep_run, run_file
 from pitstop.services.trial.roles import Crew, Say
-from pitstop.services.watchdog.presence import presence_of
+from pitstop.services.watchdog.presence import taken_away
 
 
 def real_crew(
@@ -88,7 +87,7 @@ def real_crew(
         return await wait_idle(site, promise, home, door, say)
 
     async def stopped(site: Site) -> bool:
-        return (await presence_of(site, home))[0] is Presence.STOPPED
+        return await taken_away(site, home)
 
     return Crew(
         measure=measured,

@@ -9,7 +9,7 @@ from pitstop.core.home import Home
 from pitstop.decisions.watchdog import Presence
 from pitstop.launch import command, record
 from pitstop.launch.command import CommandFailed
-from pitstop.launch.container import POLICIES_THAT_REVIVE, Container
+from pitstop.launch.container import LABEL_FINGERPRINT, POLICIES_THAT_REVIVE, Container
 from pitstop.launch.containers import engine_of
 from pitstop.launch.launcher import LaunchSpec
 from pitstop.services.site import Site
@@ -30,6 +30,19 @@ async def presence_of(site: Site, home: Home) -> tuple[Presence, float | None]:
         return await _why_down(site.spec, home)
     except (PitstopError, OSError):
         return Presence.UNKNOWN, None
+
+
+async def taken_away(site: Site, home: Home) -> bool:
+    """Whether a person ended what pitstop launched at `site`: stopped it, removed it, or put another in its place."""
+    if (await presence_of(site, home))[0] is Presence.STOPPED:
+        return True
+    if site.spec is None or site.spec.launcher != "docker":
+        return False
+    try:
+        found = await engine_of(site.spec).inspect(site.spec.name)
+    except (PitstopError, OSError):
+        return False
+    return found is not None and found.labels.get(LABEL_FINGERPRINT) != site.spec.fingerprint
 
 
 def epoch_s(iso: str) -> float | None:
@@ -60,7 +73,7 @@ async def _why_down(spec: LaunchSpec, home: Home) -> tuple[Presence, float | Non
 
 async def _container_down(spec: LaunchSpec, home: Home, name: str) -> tuple[Presence, float | None]:
     found = await engine_of(spec).inspect(name)
-    if found is None:
+    if found is None or found.state.status == "removing":
         # A crash takes a container away only with --rm; everything else that removes one is a person's doing.
         kept = "--rm" not in spec.argv or record.read(home, spec.engine) is None
         return (Presence.STOPPED if kept else Presence.ENDED), None
