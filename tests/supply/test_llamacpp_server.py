@@ -1,6 +1,8 @@
+import json
 import signal
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
@@ -34,12 +36,25 @@ def test_the_version_is_that_of_the_wheel() -> None:
         (["--model", "/nowhere.gguf", "--port", "22900"], "/nowhere.gguf is no file"),
         (["--model", "/etc/hostname", "--port", "0"], "not within 1 and 65535"),
         (["--model", "/etc/hostname", "--port", "22900", "--spec", "magic"], "invalid choice"),
+        (["--model", "/etc/hostname", "--port", "22900", "--sampling", "min_p"], "is not NAME=VALUE"),
+        (["--model", "/etc/hostname", "--port", "22900", "--sampling", "minp=0.1"], "it has "),
+        (["--model", "/etc/hostname", "--port", "22900", "--sampling", "top_k=many"], "that is no int"),
         (["--model", "/etc/hostname", "--port", "22900", "--api-key-env", "NOT_SET_HERE"], "that variable is not set"),
     ],
 )
 def test_a_bad_argument_gets_a_sentence_and_code_2(arguments: list[str], words: str) -> None:
     said = run(*arguments)
     assert (said.returncode, words in said.stderr) == (2, True)
+
+
+def test_defaults_of_the_sampler_and_the_template_reach_the_engine(tmp_path) -> None:
+    words = "--sampling", "min_p=0.25", "--sampling", "top_k=7", "--chat-template", "llama2", "--ctx", "512"
+    with embedded_engine(tmp_path / "log", *words) as endpoint:
+        with urllib.request.urlopen(endpoint.base_url.replace("/v1", "/props"), timeout=30) as reply:
+            props = json.load(reply)
+        sampling = props["default_generation_settings"]["params"]
+    assert (sampling["min_p"], sampling["top_k"]) == (0.25, 7)
+    assert "SmolLM" not in props["chat_template"]
 
 
 def test_a_file_that_is_no_model_gets_a_sentence_and_code_3(tmp_path) -> None:

@@ -11,12 +11,14 @@ import argparse
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
+_LOG_S = 0.3  # llama.cpp writes its log from a thread of its own, and the last line says why it did not start
 USAGE, FAILED = 2, 3  # exit codes: an argument to change; the engine did not start
 # Speculation that needs no draft model. What each brings is in docs/engines.md.
 SPECULATION = {
@@ -56,6 +58,7 @@ def _started(options: argparse.Namespace) -> Any:
     except ImportError as error:
         _give_up(FAILED, f"llama.cpp is not installed ({error}): install pitstop with its extra `demo`.")
     except Exception as error:  # noqa: BLE001 - the extension raises bare exceptions of its own
+        time.sleep(_LOG_S)
         _give_up(FAILED, f"llama.cpp did not start: {error}")
 
 
