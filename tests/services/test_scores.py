@@ -74,6 +74,13 @@ def test_boots_that_drew_the_same_do_not_decide_it():
     assert "left out, for they said word by word" in found.reason
 
 
+def test_two_boots_that_scored_the_same_by_luck_are_no_knowledge_of_the_noise():
+    blocks = [(score(marks(25)), score(marks(22), reply="v"))]
+    lucky = judge_score(blocks, minimum_effect=0.1, noise=NoisePrior(0.0, 1.0, "2 boots of 1 configuration"))
+    assert lucky == judge_score(blocks, minimum_effect=0.1, noise=None)
+    assert lucky.noise_floor is None
+
+
 def test_what_the_ledger_knows_of_the_noise_is_told():
     noise = NoisePrior(0.08, 6.0, "6 A/A pairs")
     found = judge_score([(score(marks(25)), score(marks(22), reply="v"))], minimum_effect=0.1, noise=noise)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import msgspec
+import pytest
 
+from pitstop.core.config.quality import Quality
+from pitstop.core.config.schema import Config
+from pitstop.decisions.trial import State
 from pitstop.services.trial.conduct import conduct, take_lease
+from pitstop.services.trial.crew import assignment
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.journal import entries
+from pitstop.services.trial.prepare import trial_named
 from pitstop.services.trial.record import MEMORY, arms_that_changed, document
 from support.trial_world import World, promise, stage
 
@@ -57,3 +65,33 @@ async def test_an_arm_whose_boots_ran_different_images_is_told(tmp_path):
     [notice] = arms_that_changed(told)
     assert "boots of k2 were not one engine" in notice.text
     assert "sha256:moved" in notice.text
+
+
+OWN = Quality(repeats=4, max_tokens=64, language="en")
+
+
+@pytest.mark.parametrize(
+    ("own", "common", "asked"), [(OWN, Quality(repeats=2), OWN), (None, OWN, OWN), (None, Quality(), Quality())]
+)
+def test_the_quality_ruler_of_a_trial_asks_as_its_own_table_says_else_as_quality_does(own, common, asked):
+    trial = msgspec.structs.replace(promise().trial, engine="smol", rulers=("decode", "quality"), quality=own)
+    config = Config(engine={"smol": promise().engine}, trial={"nightly": trial}, quality=common)
+    promised = msgspec.structs.replace(promise(), trial=trial_named(config, "nightly"))
+    for boot in promised.boots:
+        assert assignment(promised, boot).settings.quality == asked
+    plan = document_of(promised)["plan"]
+    assert plan["quality"]["repeats"] == asked.repeats
+    assert plan["minimum_score_effect"] == 0.1
+    assert plan["primary"] == ["decode/*/decode_tok_s", "quality/all/score"]
+
+
+def test_a_trial_without_quality_says_nothing_of_scores_and_its_own_choice_of_figures_stands():
+    promised = promise()
+    assert "quality" not in document_of(promised)["plan"]
+    named = msgspec.structs.replace(promised.trial, primary=("decode/prose/en/decode_tok_s",))
+    assert document_of(msgspec.structs.replace(promised, trial=named))["plan"]["primary"] == list(named.primary)
+
+
+def document_of(promised):
+    with tempfile.TemporaryDirectory() as folder:
+        return msgspec.to_builtins(document(Path(folder), promised, State(promised.boots)))

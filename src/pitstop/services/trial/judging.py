@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pitstop.core.documents import RunDocument, VerdictRecord
 from pitstop.core.errors import PitstopError
 from pitstop.ledger.store import Ledger
-from pitstop.rulers.registry import ruler_for
 from pitstop.services.trial.folder import TrialFolder, plan_of
+from pitstop.services.trial.primary import primary_of
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import read_runs
 from pitstop.services.trial.verdicts import Key, Noise, Question, judge_arms, why_stop
@@ -40,7 +40,7 @@ def _question(promise: Promise, blocks: int) -> Question:
     return Question(
         minimum_effect=float(trial.minimum_effect),
         minimum_score_effect=float(trial.minimum_score_effect),
-        primary=trial.primary or tuple(glob for ruler in trial.rulers for glob in ruler_for(ruler).primary),
+        primary=primary_of(trial),
         blocks=tuple(range(blocks)),
         confidence=_confidence(plan, blocks) if plan else 0.95,
     )

@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from pitstop.core.config.quality import Quality
 from pitstop.core.documents import ArmRecord, Notice, ProductionRecord, RunDocument, TrialDocument, encode
 from pitstop.core.durable import write_durably
 from pitstop.decisions.memory_curve import memory_curve
 from pitstop.decisions.trial import Action, Boot, Do, Ending, How, State
 from pitstop.ledger.records import Transition
 from pitstop.services.trial.journal import Entry, entries
+from pitstop.services.trial.primary import primary_of
 from pitstop.services.trial.promise import Arm, Promise
 
 PROOF = "proof.json"
@@ -146,17 +148,24 @@ def _downtime_s(told: list[Entry]) -> float | None:
 
 def _plan(promise: Promise) -> dict[str, Any]:
     trial = promise.trial
+    scored = {"minimum_score_effect": float(trial.minimum_score_effect), "quality": _asked(trial.quality or Quality())}
     return {
         "rulers": list(trial.rulers),
         "boots": [[boot.block, promise.arms[boot.arm].name] for boot in promise.boots],
         "minimum_effect": float(trial.minimum_effect),
-        "primary": list(trial.primary),
+        "primary": list(primary_of(trial)),
         "runs": trial.runs,
         "max_tokens": trial.max_tokens,
         "pp": list(trial.pp),
         "seed": trial.seed,
         "guard_min_available_bytes": int(trial.guard.min_available),
+        **(scored if "quality" in trial.rulers else {}),
     }
+
+
+def _asked(quality: Quality) -> dict[str, Any]:
+    """How the tasks are asked; the sandbox changes nothing about that."""
+    return {name: value for name, value in msgspec.structs.asdict(quality).items() if name != "sandbox"}
 
 
 def _arm(folder: Path, promise: Promise, index: int, told: list[Entry]) -> ArmRecord:
