@@ -5,23 +5,11 @@ import json
 import pytest
 
 from pitstop.ledger.store import Ledger
-from pitstop.services.demo import free_port
-from pitstop.supply.model import cache_folder, embedded_model
 from support.box import Box
 
 pytestmark = pytest.mark.real
 # The sampler is broken on the server's side, as a changed default is: requests say 0.6, and it draws at up to 5.
-CONFIG = """
-[engine.smol]
-kind = "llamacpp"
-model = "smollm2"
-base_url = "http://127.0.0.1:{port}/v1"
-production = true
-boot_timeout = "60 s"
-[engine.smol.launch]
-with = "process"
-command = ["{{python}}", "-m", "pitstop.supply.llamacpp_server", "--model", "{model}", "--port", "{{port}}",
-           "--alias", "smollm2", "--ctx", "2048", "--threads", "1"]
+TRIALS = """
 [engine.smol.knob.TEMPLATE]
 args = ["--chat-template", "{{value}}"]
 [engine.smol.knob.DYNATEMP_RANGE]
@@ -49,9 +37,7 @@ TEMPLATE = "llama2"
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory):
-    box = Box.make(tmp_path_factory.mktemp("quality"))
-    model = embedded_model(cache_folder(box.environ))
-    (box.root / "pitstop.toml").write_text(CONFIG.format(port=free_port(), model=model))
+    box = Box.make(tmp_path_factory.mktemp("quality"), TRIALS)
     up = box.run("up", "--json")
     assert up.returncode == 0, up.stderr
     yield box

@@ -9,7 +9,7 @@ from pathlib import Path
 from pitstop.services.demo import free_port
 from pitstop.supply.model import cache_folder, embedded_model
 
-CONFIG = """
+ENGINE = """
 [engine.smol]
 kind = "llamacpp"
 model = "smollm2"
@@ -20,6 +20,8 @@ boot_timeout = "60 s"
 with = "process"
 command = ["{{python}}", "-m", "pitstop.supply.llamacpp_server", "--model", "{model}", "--port", "{{port}}",
            "--alias", "smollm2", "--ctx", "1024", "--threads", "1"]
+"""
+TRIALS = """
 [engine.smol.knob.UBATCH]
 args = ["--ubatch", "{{value}}"]
 [engine.smol.knob.BROKEN]
@@ -60,10 +62,10 @@ class Box:
     environ: dict[str, str]
 
     @classmethod
-    def make(cls, root: Path) -> "Box":
+    def make(cls, root: Path, trials: str = TRIALS) -> "Box":
         model = embedded_model(cache_folder(os.environ))
         root.mkdir(parents=True, exist_ok=True)
-        (root / "pitstop.toml").write_text(CONFIG.format(port=free_port(), model=model))
+        (root / "pitstop.toml").write_text((ENGINE + trials).format(port=free_port(), model=model))
         keep = {name: os.environ[name] for name in ("PATH", "HOME", "PITSTOP_CACHE") if name in os.environ}
         return cls(root, {**keep, "PITSTOP_HOME": str(root / "state")})
 
