@@ -31,7 +31,7 @@ class ComposeLauncher:
         """`compose up --detach` for the service; EngineFailed with what compose said."""
         secrets = environment.secret_values(spec, environ)
         with locked(self._home, spec.engine):
-            found = await self._container(spec)
+            found = await self.container(spec)
             if found is not None and found.is_up:
                 raise UsageError(
                     f"engine {spec.engine} is already up: container {found.id[:12]}.",
@@ -54,7 +54,7 @@ class ComposeLauncher:
     async def stop(self, spec: LaunchSpec) -> None:
         """Stop and remove the service's container; its log is kept."""
         with locked(self._home, spec.engine):
-            found = await self._container(spec)
+            found = await self.container(spec)
             if found is None:
                 return
             await end(engine_of(spec), found, spec.stop_timeout_s)
@@ -63,7 +63,7 @@ class ComposeLauncher:
             await taken.port_free(spec)
 
     async def inspect(self, spec: LaunchSpec) -> Running | None:
-        found = await self._container(spec)
+        found = await self.container(spec)
         if found is None or not found.is_up:
             return None
         seen = container.configured(found, spec.engine)
@@ -81,7 +81,7 @@ class ComposeLauncher:
         if missing := await self.startable(spec):
             return missing
         said = await self._hash(spec)
-        found = await self._container(spec)
+        found = await self.container(spec)
         if found is None or not found.is_up or spec.secret_env:  # a hash made without the secrets would always differ
             return ""
         would_be, was = said.split()[-1] if said.split() else "", found.labels.get(_HASH_LABEL, "")
@@ -105,21 +105,31 @@ class ComposeLauncher:
         return spec
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
-        return await asyncio.to_thread(taken.strangers, spec, await self._container(spec))
+        return await asyncio.to_thread(taken.strangers, spec, await self.container(spec))
 
     async def exit_state(self, spec: LaunchSpec) -> int | None:
-        found = await self._container(spec)
+        found = await self.container(spec)
         return None if found is None or found.state.running else found.state.exit_code
 
     async def version(self, spec: LaunchSpec) -> str | None:
-        found = await self._container(spec)
+        found = await self.container(spec)
         return await version_inside(engine_of(spec), spec, found.id) if found is not None else None
+
+    async def container(self, spec: LaunchSpec) -> Container | None:
+        """The service's one container, up or not; UsageError when it is scaled to several."""
+        said = await self._compose(spec, [*_front(spec), "ps", "--all", "--quiet", spec.name], {}, _QUICK_S)
+        ids = said.split()
+        if len(ids) > 1:
+            raise UsageError(
+                f"service {spec.name} has {len(ids)} containers; an engine is one.", hint="Scale the service to one."
+            )
+        return await engine_of(spec).inspect(ids[0]) if ids else None
 
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._home.logs / f"{spec.engine}.log"
 
     async def log_tail(self, spec: LaunchSpec, lines: int = 20) -> list[str]:
-        found = await self._container(spec)
+        found = await self.container(spec)
         live = await container_log(engine_of(spec), found.id, lines) if found is not None else []
         return live or logfile.tail(self.log_path(spec), lines)
 
@@ -136,16 +146,6 @@ class ComposeLauncher:
         if len(images) == 1 and await engine_of(spec).image(images[0]) is None:
             return f"its image {images[0]} is not on this machine, and a launch never pulls (compose pull it first)."
         return ""
-
-    async def _container(self, spec: LaunchSpec) -> Container | None:
-        """The service's one container, up or not; UsageError when it is scaled to several."""
-        said = await self._compose(spec, [*_front(spec), "ps", "--all", "--quiet", spec.name], {}, _QUICK_S)
-        ids = said.split()
-        if len(ids) > 1:
-            raise UsageError(
-                f"service {spec.name} has {len(ids)} containers; an engine is one.", hint="Scale the service to one."
-            )
-        return await engine_of(spec).inspect(ids[0]) if ids else None
 
     async def _compose(
         self, spec: LaunchSpec, argv: Sequence[str], secrets: Mapping[str, str], timeout_s: float

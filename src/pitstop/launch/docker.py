@@ -102,6 +102,9 @@ class DockerLauncher:
         """What the engine inside calls its version; None when no command was configured, or it failed."""
         return await version_inside(engine_of(spec), spec, spec.name)
 
+    async def container(self, spec: LaunchSpec) -> Container | None:
+        return await engine_of(spec).inspect(spec.name)
+
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._home.logs / f"{spec.engine}.log"
 

@@ -9,6 +9,8 @@ from typing import Protocol
 
 import msgspec
 
+from pitstop.launch.container import Container
+
 OBSERVED = "seen-"  # begins a fingerprint of what is not what the launch value it is compared with would make
 NOT_SET = "not set"  # in place of a digest: the secret was not in the environment when the launch was planned
 
@@ -76,6 +78,7 @@ class Launcher(Protocol):
     `foreign_listener` names who listens on the engine's port without belonging to the engine, or "".
     `remembered` adds to a launch value what only the running engine can tell (its image's content): ask before a stop.
     `version` is what the engine says inside (`version_command`); None: not asked, or no answer.
+    `container` is the engine's container, up or not, as its container engine describes it; None where there is none.
     `exit_state` is how an engine that is down ended: exit code, or its signal as a negative number; None: not known.
     """
 
@@ -96,6 +99,8 @@ class Launcher(Protocol):
     async def version(self, spec: LaunchSpec) -> str | None: ...
 
     async def exit_state(self, spec: LaunchSpec) -> int | None: ...
+
+    async def container(self, spec: LaunchSpec) -> Container | None: ...
 
     def log_path(self, spec: LaunchSpec) -> Path | None: ...
 

@@ -75,6 +75,10 @@ class ProcessLauncher:
         root = self._root(spec)
         return tree.exit_state(root) if root else None
 
+    async def container(self, spec: LaunchSpec) -> None:
+        """A process is in none."""
+        del spec
+
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._home.logs / f"{spec.engine}.log"
 

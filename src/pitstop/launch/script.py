@@ -57,7 +57,7 @@ class ScriptLauncher:
         """Run the stop script, then make sure: container, pidfile's process and everything with the mark are ended."""
         with locked(self._home, spec.engine):
             failed = await self._call_stop(spec)
-            found = await self._container(spec)
+            found = await self.container(spec)
             policy = found.restart_policy if found else None
             if found is not None:
                 await end(engine_of(spec), found, spec.stop_timeout_s)
@@ -73,7 +73,7 @@ class ScriptLauncher:
     async def inspect(self, spec: LaunchSpec) -> Running | None:
         """What runs under the container's name, the pidfile's number, or the mark; with what it was seen to be."""
         if spec.name:
-            found = await self._container(spec)
+            found = await self.container(spec)
             return await self._of_container(spec, found) if found is not None and found.is_up else None
         return await asyncio.to_thread(self._of_process, spec)
 
@@ -94,12 +94,12 @@ class ScriptLauncher:
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         if spec.name:
-            return await asyncio.to_thread(taken.strangers, spec, await self._container(spec))
+            return await asyncio.to_thread(taken.strangers, spec, await self.container(spec))
         roots = self._pidfile_roots(spec)
         return await asyncio.to_thread(self._process.foreign, spec, roots[0] if roots else None)
 
     async def exit_state(self, spec: LaunchSpec) -> int | None:
-        found = await self._container(spec)
+        found = await self.container(spec)
         if found is not None:
             return None if found.state.running else found.state.exit_code
         state = await self._process.exit_state(spec)
@@ -109,6 +109,9 @@ class ScriptLauncher:
         if spec.name:
             return await version_inside(engine_of(spec), spec, spec.name)
         return await command.printed_version(spec)
+
+    async def container(self, spec: LaunchSpec) -> Container | None:
+        return await engine_of(spec).inspect(spec.name) if spec.name else None
 
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._process.log_path(spec)
@@ -143,7 +146,7 @@ class ScriptLauncher:
     async def _has_died(self, spec: LaunchSpec) -> bool:
         """Whether what the script brought up is there to see, and down."""
         if spec.name:
-            found = await self._container(spec)
+            found = await self.container(spec)
             return found is not None and found.state.status in ("exited", "dead")
         if name := spec.options.get("pidfile"):
             return await asyncio.to_thread((Path(spec.cwd or ".") / name).exists)
@@ -164,9 +167,6 @@ class ScriptLauncher:
         except CommandFailed as failed:
             return failed.message
         return ""
-
-    async def _container(self, spec: LaunchSpec) -> Container | None:
-        return await engine_of(spec).inspect(spec.name) if spec.name else None
 
     async def _of_container(self, spec: LaunchSpec, found: Container) -> Running:
         seen = container.configured(found, spec.engine)
@@ -225,7 +225,7 @@ class ScriptLauncher:
 
     async def _hold(self, spec: LaunchSpec, found: Container) -> None:
         """A policy that would bring the container back in the middle of a test is switched off."""
-        left = await self._container(spec)
+        left = await self.container(spec)
         if left is not None and left.id == found.id:
             await hold(engine_of(spec), left)
 
@@ -239,7 +239,7 @@ class ScriptLauncher:
 
     async def _give_policy_back(self, spec: LaunchSpec, held: record.LaunchRecord | None) -> None:
         """Where the script started the same container again, it gets the policy that it had."""
-        found = await self._container(spec)
+        found = await self.container(spec)
         if held is None or found is None or held.restart_policy is None or found.id != held.container_id:
             return
         if found.restart_policy != held.restart_policy:

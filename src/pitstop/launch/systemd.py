@@ -66,7 +66,7 @@ class SystemdLauncher:
         seen = await self._unit(spec)
         if not seen.is_up:
             return None
-        found = await self._container(spec)
+        found = await self.container(spec)
         if found is not None and not found.is_up:
             return None
         process = proc.read(seen.main_pid)
@@ -93,7 +93,7 @@ class SystemdLauncher:
         return spec
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
-        found = await self._container(spec)
+        found = await self.container(spec)
         if found is not None:
             return await asyncio.to_thread(taken.strangers, spec, found)
         inside = {process.pid for process in await asyncio.to_thread(cgroup.processes_of, spec.name)}
@@ -109,6 +109,10 @@ class SystemdLauncher:
         if name:
             return await version_inside(engine_of(spec), spec, name)
         return await command.printed_version(spec)
+
+    async def container(self, spec: LaunchSpec) -> Container | None:
+        name = spec.options.get("container")
+        return await engine_of(spec).inspect(name) if name else None
 
     def log_path(self, spec: LaunchSpec) -> Path | None:
         """The journal keeps it; there is no file."""
@@ -127,10 +131,6 @@ class SystemdLauncher:
     async def _unit(self, spec: LaunchSpec) -> Unit:
         said = await self._systemctl(spec, "show", f"--property={','.join(unit.PROPERTIES)}", spec.name)
         return unit.parse(said)
-
-    async def _container(self, spec: LaunchSpec) -> Container | None:
-        name = spec.options.get("container")
-        return await engine_of(spec).inspect(name) if name else None
 
     async def _appeared(self, spec: LaunchSpec) -> Running:
         loop = asyncio.get_running_loop()
