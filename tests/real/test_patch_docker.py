@@ -14,11 +14,13 @@ import pytest
 from pitstop.core.config.load import parse
 from pitstop.core.errors import UsageError
 from pitstop.decisions.patching import sha256_of
+from pitstop.launch.containers import engine_of
 from pitstop.launch.plan import plan
 from pitstop.supply.lock import applied
 from pitstop.supply.patch import Workshop, build, check
 from pitstop.supply.patch_launch import imported, problems, refuse_unfit
 from support import docker_engine
+from support.launch_contract import tiny
 
 pytestmark = pytest.mark.real
 PLACE = "/app/site-packages/vllm/utils/flashinfer.py"
@@ -96,11 +98,11 @@ async def test_a_patch_is_built_and_mounted_and_really_imported(image, tmp_path)
     spec = plan("q", settings.engine["q"], environ=os.environ)
     await refuse_unfit(settings.patch, spec)
     container = docker(*spec.argv[1:])
-    pid = int(docker("inspect", "--format", "{{.State.Pid}}", container))
-    found = await imported(settings.patch, spec, container, pid)
+    seen = await engine_of(spec).inspect(container)
+    found = await imported(settings.patch, spec, seen)
     assert problems(found) == []
     assert found[0].file == PLACE
-    assert applied(settings.patch, spec) == [f"cublas sha256:{made.sha256}"]
+    assert applied(settings.patch, seen) == [f"cublas sha256:{made.sha256}"]
 
 
 async def test_a_copy_that_never_serves_is_found_out(image, tmp_path):
@@ -114,7 +116,7 @@ async def test_a_copy_that_never_serves_is_found_out(image, tmp_path):
     (other / "flashinfer.py").write_text(SOURCE)
     at = spec.argv.index("run") + 1
     container = docker(*spec.argv[1:at], "-v", f"{tmp_path / 'other'}:/other:ro", *spec.argv[at:])
-    found = await imported(settings.patch, spec, container, None)
+    found = await imported(settings.patch, spec, await engine_of(spec).inspect(container))
     assert "/other/vllm/utils/flashinfer.py" in problems(found)[0]
     assert "no effect" in problems(found)[0]
 
@@ -173,6 +175,63 @@ async def test_a_mounted_file_that_is_not_the_patch_is_refused(image, tmp_path):
         settings = config(image, patched=str(patched))
         with pytest.raises(UsageError, match=word):
             await refuse_unfit(settings.patch, plan("q", settings.engine["q"], environ=os.environ))
+
+
+SCRIPT = """\
+#!/bin/sh
+docker rm --force {name} >/dev/null 2>&1
+exec docker run --detach --name {name} --network host --stop-signal SIGKILL {mounts} \\
+  -v "${{PATCHED:-{patched}}}:{place}:ro" -e PYTHONPATH="/app/site-packages" "${{IMAGE:-{image}}}" {command}
+"""
+SCRIPT_PORT = 29210
+
+
+def test_a_container_of_the_users_own_script_is_asked_what_it_mounts(image, tmp_path):
+    """The whole way of the command line: build, up, verify, and what is said when the image or the file is another."""
+    other = image_with(tmp_path / "newer", "# newer\n" + SOURCE)
+    (tmp_path / "plain.py").write_text(SOURCE)
+    file, script = tmp_path / "pitstop.toml", tmp_path / "start.sh"
+    file.write_text(
+        f'[engine.q]\nkind="openai"\nmodel="tiny"\nbase_url="http://127.0.0.1:{SCRIPT_PORT}/v1"\n'
+        f'[engine.q.launch]\nwith="script"\nstart=["{script}"]\ncontainer="{NAME}"\n'
+        '[engine.q.knob.IMAGE]\nenv="IMAGE"\n[engine.q.knob.PATCHED]\nenv="PATCHED"\n'
+        f'[patch.cublas]\nengine="q"\nimage="{image}"\nfile="{PLACE}"\ncount=2\nfolder="{tmp_path}"\n'
+        "expect='        \"auto\",'\nreplace='        \"cublas\",'\n"
+    )
+
+    def pitstop(*words, code=0):
+        environ = {**os.environ, "PITSTOP_HOME": str(tmp_path / "home")}
+        argv = [sys.executable, "-m", "pitstop", *words, "--config", str(file)]
+        done = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=120, env=environ)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        return (done.stdout + done.stderr).replace("\n", " ")
+
+    try:
+        assert "where its container is made" in pitstop("patch", "build", "cublas")
+        [made] = tmp_path.glob("cublas-*")
+        parts = {"mounts": " ".join(docker_engine.mounts()), "command": " ".join(tiny(SCRIPT_PORT))}
+        script.write_text(SCRIPT.format(name=NAME, place=PLACE, image=image, patched=made, **parts))
+        script.chmod(0o755)
+        assert "patch cublas" not in pitstop("up", "q", "--no-guard")
+        assert "in force, imported from" in pitstop("patch", "verify", "q")
+        assert "needed" in pitstop("patch", "check")
+        for setting, words in (
+            (f"IMAGE={other}", f"it belongs to {image}, and {made} is mounted over {other}"),
+            (f"PATCHED={tmp_path}/plain.py", "is not what the patch makes (2 of 2"),
+            (f"PATCHED={made}", ""),
+        ):
+            said = pitstop("restart", "q", "--no-guard", "--set", setting)
+            assert ("patch cublas: " in said) == bool(words), said
+            assert words in " ".join(said.split())
+            assert (words or "in force") in " ".join(pitstop("patch", "verify", "q", code=1 if words else 0).split())
+            if "IMAGE" in setting:
+                assert "build it anew" in " ".join(pitstop("patch", "check", code=1).split())
+        (tmp_path / "plain.py").write_text(SOURCE.replace('"auto"', '"cublas"') + "# newer\n")
+        (tmp_path / "plain.py").replace(made)  # as a build does it: the container keeps what it has
+        assert "changed after the launch" in pitstop("patch", "verify", "q", code=1)
+    finally:
+        docker("rm", "--force", NAME)
+        docker("rmi", "--force", other)
 
 
 async def test_a_build_that_is_interrupted_or_killed_leaves_no_container_for_good(image, tmp_path):

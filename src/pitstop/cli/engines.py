@@ -12,7 +12,7 @@ import typer
 from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
-    from pitstop.launch.launcher import LaunchSpec, Running
+    from pitstop.launch.launcher import LaunchSpec
     from pitstop.services.lifecycle import EngineStatus, Guarded
     from pitstop.services.memory_table import MemoryTable
     from pitstop.services.site import Site
@@ -56,7 +56,7 @@ def up(
         guarded = _guarded(shell, no_guard)
         _refuse_unfit_patches(shell, spec)
         running = run(start(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
-    _tell_patches_without_effect(shell, spec, running)
+    _tell_wrong_patches(shell, site, spec)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -102,7 +102,7 @@ def restart(
         guarded = _guarded(shell, no_guard)
         _refuse_unfit_patches(shell, spec)
         running = run(start_anew(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
-    _tell_patches_without_effect(shell, spec, running)
+    _tell_wrong_patches(shell, site, spec)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
 
@@ -211,15 +211,21 @@ def _refuse_unfit_patches(shell: Shell, spec: LaunchSpec) -> None:
     run(refuse_unfit(shell.config().patch, spec))
 
 
-def _tell_patches_without_effect(shell: Shell, spec: LaunchSpec, running: Running) -> None:
-    """What is mounted over an image must also be what the engine's Python imports."""
+def _tell_wrong_patches(shell: Shell, site: Site, spec: LaunchSpec) -> None:
+    """What is mounted over an image must be made for it, and be what the engine's Python imports. It is up by now."""
     from pitstop.client.loop import run
+    from pitstop.core.errors import PitstopError
     from pitstop.supply.patch_launch import imported, problems
 
-    patches = shell.config().patch
-    if patches and running.container_id is not None:
-        for problem in problems(run(imported(patches, spec, running.container_id, running.pid))):
+    patches = {name: patch for name, patch in shell.config().patch.items() if patch.engine == site.name}
+    if not patches or site.launcher is None:
+        return
+    try:
+        found = run(site.launcher.container(spec))
+        for problem in problems(run(imported(patches, spec, found))) if found else ():
             shell.note(problem)
+    except PitstopError as error:
+        shell.note(f"whether {', '.join(patches)} is in force could not be looked up: {error.message}")
 
 
 def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:

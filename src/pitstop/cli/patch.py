@@ -11,6 +11,7 @@ from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.core.config.patch import Patch
+    from pitstop.launch.container import Container
     from pitstop.supply.patch import Workshop
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="The NAME of [patch.NAME] in pitstop.toml.")]
@@ -35,6 +36,7 @@ def build(
 
     from pitstop.client.loop import run
     from pitstop.supply.patch import build as make
+    from pitstop.supply.pin_file import image_of
 
     shell = Shell(json_output, config_file)
     patch, workshop = _workshop(shell, name)
@@ -43,7 +45,10 @@ def build(
     shell.say(Text(built.diff))
     verb = "would be written" if dry_run else "written" if built.written else "there already, the same"
     shell.say(Text(f"{built.path}: {verb}, sha256 {built.sha256}"))
-    shell.say(Text(f"Mount it, in `run` of [engine.{patch.engine}.launch]: {shlex.join(built.mount)}"))
+    where = (
+        f"in `run` of [engine.{patch.engine}.launch]" if image_of(workshop.engine) else "where its container is made"
+    )
+    shell.say(Text(f"Mount it, {where}: {shlex.join(built.mount)}"))
 
 
 @guarded
@@ -60,7 +65,10 @@ def check(
 
     shell = Shell(json_output, config_file)
     chosen = names or list(shell.config().patch)
-    found = [run(look(name, *_workshop(shell, name))) for name in chosen]
+    found = []
+    for name in chosen:
+        patch, workshop = _workshop(shell, name)
+        found.append(run(look(name, patch, workshop, _container(shell, patch, workshop))))
     shell.document({"schema": "pitstop.patches", "version": 1, "patches": found})
     rows = [(one.name, one.status, one.image, one.reason, one.upstream) for one in found]
     shell.say(listed("patches", ("patch", "status", "image", "why", "upstream"), rows, terminal=shell.on_terminal))
@@ -74,7 +82,7 @@ def verify(
     json_output: JsonFlag = False,
     config_file: ConfigFile = None,
 ) -> None:
-    """Does the running engine really import the patched files?"""
+    """Is what the running engine mounts the patch for its image, and does the engine really import it?"""
     from pitstop.client.loop import run
     from pitstop.core.errors import ExitCode, UsageError
     from pitstop.services.site import engine_named, site_of
@@ -84,10 +92,10 @@ def verify(
     config = shell.config()
     name, chosen = engine_named(config, engine)
     site = site_of(name, chosen, shell.home(), os.environ)
-    running = run(site.running())
-    if running is None or site.spec is None or running.container_id is None:
+    container = run(site.launcher.container(site.spec)) if site.launcher and site.spec else None
+    if container is None or not container.is_up or site.spec is None:
         raise UsageError(f"engine {name} is not up in a container.", hint=f"Start it: pitstop up {name}")
-    found = run(imported(config.patch, site.spec, running.container_id, running.pid))
+    found = run(imported(config.patch, site.spec, container))
     shell.document({"engine": name, "patches": found})
     for one in found:
         shell.say(f"{one.patch}: {one.problem or f'in force, imported from {one.file}'}")
@@ -95,6 +103,19 @@ def verify(
         shell.say(f"No patch is mounted in {name}.")
     if any(one.problem for one in found):
         shell.finish(ExitCode.WORSE)
+
+
+def _container(shell: Shell, patch: Patch, workshop: Workshop) -> Container | None:
+    """The engine's container where only that tells its image: not in pitstop.toml, but in a script or another file."""
+    from pitstop.client.loop import run
+    from pitstop.launch.plan import plan
+    from pitstop.launch.registry import launcher_for
+    from pitstop.supply.pin_file import image_of
+
+    if image_of(workshop.engine) is not None or not workshop.binary:
+        return None
+    spec = plan(patch.engine, workshop.engine, environ=os.environ)
+    return run(launcher_for(spec, shell.home()).container(spec))
 
 
 def _workshop(shell: Shell, name: str) -> tuple[Patch, Workshop]:

@@ -68,11 +68,12 @@ def lock(
     """Record what runs now: digests, the version inside, patches, driver, kernel."""
     from pitstop.client.loop import run
     from pitstop.core.errors import EngineFailed
-    from pitstop.services.site import site_of
+    from pitstop.services.site import engine_named, site_of
     from pitstop.supply.lock import locked
 
     shell = Shell(json_output, config_file)
-    config, chosen, _ = pinned_engine(shell, engine)
+    config = shell.config()
+    _, chosen = engine_named(config, engine)
     site = site_of(engine, chosen, shell.home(), os.environ)
     record = run(locked(site.launcher, site.spec, config.patch, supply_of(config), datetime.now(UTC)))
     if record is None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from platform import release
 
+import msgspec
+
 from pitstop.core.config.patch import Patch
+from pitstop.core.errors import UsageError
+from pitstop.decisions.patching import sha256_of
 from pitstop.decisions.pins import Manifest
+from pitstop.launch.container import Container
+from pitstop.launch.containers import engine_of, image_digest
 from pitstop.launch.launcher import Launcher, LaunchSpec
 from pitstop.ledger.records import PinRecord
+from pitstop.supply.patch_mounts import source_over
 from pitstop.supply.pins import Supply
 from pitstop.supply.reference import parse_reference
 
@@ -21,54 +27,40 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 async def locked(
     launcher: Launcher | None, spec: LaunchSpec | None, patches: Mapping[str, Patch], supply: Supply, now: datetime
 ) -> PinRecord | None:
-    """The record of a running engine; None when it is not up."""
+    """The record of a running engine; None when it is not up, UsageError when it runs in no container."""
     if launcher is None or spec is None:
         return None
-    running = await launcher.inspect(spec)
-    if running is None:
+    if await launcher.inspect(spec) is None:
         return None
+    found = await launcher.container(spec)
+    if found is None:
+        raise UsageError(f"engine {spec.engine} runs in no container, so there is no image to record.")
+    image = spec.image or str(found.config.get("Image") or found.image)
     return PinRecord(
         engine=spec.engine,
         at=now.astimezone(UTC).isoformat(),
-        image=spec.image,
-        digest=running.image_digest or "",
+        image=image,
+        digest=await image_digest(engine_of(spec), msgspec.structs.replace(spec, image=image), found),
         action="lock",
-        platform_digest=await _platform_digest(supply, spec),
+        platform_digest=await _platform_digest(supply, spec.engine, image),
         engine_version=await launcher.version(spec),
-        patches=tuple(applied(patches, spec)),
+        patches=tuple(applied(patches, found)),
         driver=driver_version(),
         kernel=release(),
     )
 
 
-def applied(patches: Mapping[str, Patch], spec: LaunchSpec) -> list[str]:
-    """The patches whose file is mounted by this launch, each as `name sha256:…` of what is mounted."""
-    found = []
-    for name, patch in patches.items():
-        for source in mounted_over(spec, patch.file):
-            try:
-                content = Path(source).read_bytes()
-            except OSError:
-                found.append(f"{name} unreadable")
-            else:
-                found.append(f"{name} sha256:{hashlib.sha256(content).hexdigest()}")
-    return found
+def applied(patches: Mapping[str, Patch], container: Container) -> list[str]:
+    """The patches over whose file something is mounted, each as `name sha256:…` of what is mounted."""
+    sources = {name: source for name, patch in patches.items() if (source := source_over(container, patch.file))}
+    return [f"{name} {_hash(Path(source))}" for name, source in sources.items()]
 
 
-def mounted_over(spec: LaunchSpec, file: str) -> list[str]:
-    """The host's files that this launch mounts over a file of the image."""
-    words = list(spec.argv)
-    volumes = [word for at, word in enumerate(words) if at and words[at - 1] in ("-v", "--volume")]
-    volumes += [word.partition("=")[2] for word in words if word.startswith(("--volume=", "-v="))]
-    mounts = [word for at, word in enumerate(words) if at and words[at - 1] == "--mount"]
-    mounts += [word.partition("=")[2] for word in words if word.startswith("--mount=")]
-    found = [parts[0] for parts in (volume.split(":") for volume in volumes) if len(parts) > 1 and parts[1] == file]
-    for mount in mounts:
-        fields = dict(part.partition("=")[::2] for part in mount.split(","))
-        target = fields.get("target") or fields.get("dst") or fields.get("destination")
-        if target == file:
-            found.append(fields.get("source") or fields.get("src") or "")
-    return found
+def _hash(path: Path) -> str:
+    try:
+        return f"sha256:{sha256_of(path.read_bytes())}"
+    except OSError:
+        return "unreadable"
 
 
 def driver_version(path: Path = _DRIVER) -> str | None:
@@ -80,13 +72,13 @@ def driver_version(path: Path = _DRIVER) -> str | None:
     return next((word for word in line.split() if word[:1].isdigit() and "." in word), None)
 
 
-async def _platform_digest(supply: Supply, spec: LaunchSpec) -> str | None:
+async def _platform_digest(supply: Supply, engine: str, image: str) -> str | None:
     """The entry for this platform in the pinned index, if a registry can be asked."""
-    reference = parse_reference(spec.image)
+    reference = parse_reference(image)
     if reference.digest is None:
         return None
     async with supply.client() as client:
-        answer = await supply.ask(client, supply.upstream(spec.engine, reference), reference.digest)
+        answer = await supply.ask(client, supply.upstream(engine, reference), reference.digest)
     if not isinstance(answer, Manifest):
         return None
     entry = answer.entry_for(supply.platform)

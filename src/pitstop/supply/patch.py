@@ -8,13 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from pitstop.core.config.engine import DockerLaunch, Engine
+from pitstop.core.config.engine import ComposeLaunch, DockerLaunch, Engine, Launch, ScriptLaunch, SystemdLaunch
 from pitstop.core.config.patch import Patch
 from pitstop.core.durable import write_durably
 from pitstop.core.errors import UsageError
 from pitstop.decisions.patching import Change, Examined, Fit, diff, examine, sha256_of
+from pitstop.launch.container import Container
 from pitstop.launch.container_engine import ContainerEngine
-from pitstop.supply.patch_image import bound_image, file_of, is_bound
+from pitstop.supply.patch_image import bound_image, file_of, is_bound, lookup
+from pitstop.supply.patch_mounts import image_called
 from pitstop.supply.pin_file import image_of
 
 MODE = 0o644  # the engine in the container may be another user
@@ -55,9 +57,13 @@ class Workshop:
 
     @property
     def binary(self) -> str:
-        if not isinstance(self.engine.launch, DockerLaunch):
-            raise UsageError("patches are for engines that are launched with docker or podman.")
-        return self.engine.launch.binary
+        binary = binary_for(self.engine.launch)
+        if binary is None:
+            raise UsageError(
+                "this engine runs in no container that the configuration names, and a patch belongs to an image.",
+                hint='Give its launch a `container`, where `with = "script"` or a systemd unit starts one.',
+            )
+        return binary
 
 
 async def build(name: str, patch: Patch, workshop: Workshop, *, dry_run: bool = False) -> Built:
@@ -76,13 +82,31 @@ async def build(name: str, patch: Patch, workshop: Workshop, *, dry_run: bool = 
     )  # fmt: skip
 
 
-async def check(name: str, patch: Patch, workshop: Workshop) -> Checked:
-    """Whether the image that the engine has now still needs the patch, is mended, or has become something else."""
-    image = image_of(workshop.engine) or patch.image
+def binary_for(launch: Launch | None) -> str | None:
+    """The container engine's program: docker where the launch names none; None where there is no container. Pure."""
+    match launch:
+        case DockerLaunch(binary=binary):
+            return binary
+        case ComposeLaunch():
+            return "docker"
+        case ScriptLaunch(container=container) | SystemdLaunch(container=container) if container:
+            return "docker"
+    return None
+
+
+async def check(name: str, patch: Patch, workshop: Workshop, container: Container | None = None) -> Checked:
+    """Whether the image that the engine has now still needs the patch, is mended, or has become something else.
+
+    That is the configuration's image, else the one of its `container`, up or not; else the patch's own.
+    """
+    configured = image_of(workshop.engine)
     engine = ContainerEngine(workshop.binary, workshop.environ)
+    image = configured or (container.image if container else lookup(patch.image))
     found = await engine.image(image)
     if found is None:
         raise UsageError(f"the image {image} is not on this machine.", hint=f"Fetch it: {workshop.binary} pull {image}")
+    if not configured:
+        image = image_called(container, found[1]) if container else patch.image
     content = await file_of(workshop.binary, workshop.environ, found[0], patch.file, name)
     bound = is_bound(patch.image, *found)
     examined = examine(content, change_of(patch) if bound else _without_hash(change_of(patch)))

@@ -24,9 +24,9 @@ _MAX_BYTES = 64 * 2**20
 async def bound_image(binary: str, environ: Mapping[str, str], image: str) -> str:
     """The local id of the image that a patch belongs to; UsageError when this machine does not have that digest."""
     engine = ContainerEngine(binary, environ)
-    found = await engine.image(_lookup(image))
+    found = await engine.image(lookup(image))
     if found is None:
-        raise UsageError(f"the image {image} is not on this machine.", hint=f"Fetch it: {binary} pull {_lookup(image)}")
+        raise UsageError(f"the image {image} is not on this machine.", hint=f"Fetch it: {binary} pull {lookup(image)}")
     if not is_bound(image, found[0], found[1]):
         raise UsageError(f"{image} leads to another image here: {found[0]}.", hint="Write the digest that is meant.")
     return found[0]
@@ -39,6 +39,11 @@ def is_bound(image: str, image_id: str, digests: tuple[str, ...]) -> bool:
     # Under containerd an image's id is its digest; a copy from a mirror has the digest under another repository.
     digest = parse_reference(image).digest
     return digest == image_id or any(one.partition("@")[2] == digest for one in digests)
+
+
+def lookup(image: str) -> str:
+    """What a container engine looks an image up by: the digest, for a tag beside it may have moved."""
+    return image if image.startswith("sha256:") else parse_reference(image).by_digest
 
 
 async def file_of(binary: str, environ: Mapping[str, str], image_id: str, file: str, name: str) -> bytes:
@@ -121,8 +126,3 @@ async def _remove(binary: str, environ: Mapping[str, str], name: str) -> None:
 async def _folder() -> AsyncIterator[Path]:
     with tempfile.TemporaryDirectory(prefix="pitstop-patch-") as folder:
         yield Path(folder)
-
-
-def _lookup(image: str) -> str:
-    """What a container engine looks an image up by: the digest, for a tag beside it may have moved."""
-    return image if image.startswith("sha256:") else parse_reference(image).by_digest

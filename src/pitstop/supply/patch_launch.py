@@ -9,14 +9,17 @@ from pathlib import Path
 
 from pitstop.core.config.patch import Patch
 from pitstop.core.errors import UsageError
-from pitstop.decisions.patching import Change, Fit, examine, module_of, sha256_of
-from pitstop.launch import proc
+from pitstop.decisions.patch_in_force import Laid, Loaded, misfit, unlike, without_effect
+from pitstop.decisions.patching import module_of
 from pitstop.launch.command import CommandFailed
+from pitstop.launch.container import Container
 from pitstop.launch.container_engine import ContainerEngine
 from pitstop.launch.containers import engine_of
-from pitstop.launch.launcher import LaunchSpec
-from pitstop.supply.lock import mounted_over
+from pitstop.launch.launcher import Launcher, LaunchSpec
+from pitstop.supply.interpreter import Interpreter, interpreter_of
+from pitstop.supply.patch import change_of
 from pitstop.supply.patch_image import is_bound
+from pitstop.supply.patch_mounts import image_called, mounted_over, source_over
 
 # Finds the file that `import NAME` would load, without importing the package, which may take a GPU and a minute.
 _FIND = """
@@ -43,9 +46,12 @@ class Imported:
 
 
 async def refuse_unfit(patches: Mapping[str, Patch], spec: LaunchSpec) -> None:
-    """Before a launch. UsageError when a patched file would lie over another image, or is not what a build made."""
+    """Before a launch whose command says what it mounts, as only `with = "docker"` does.
+
+    UsageError when a patched file would lie over another image, or is not what a build made.
+    """
     mounted = {name: patch for name, patch in _of(patches, spec) if mounted_over(spec, patch.file)}
-    if not mounted:
+    if not mounted or spec.launcher != "docker":
         return
     found = await engine_of(spec).image(spec.options.get("image_id") or spec.image)
     for name, patch in mounted.items():
@@ -67,85 +73,72 @@ def _refuse_foreign_content(name: str, patch: Patch, source: str) -> None:
             f"patch {name}: {source}, which would be mounted, cannot be read: {error.strerror or error}.",
             hint=f"Build it: pitstop patch build {name}",
         ) from error
-    found = examine(content, Change(patch.expect, patch.replace, patch.count))
-    if patch.replace.strip() and found.fit is not Fit.ALREADY:
+    if why := unlike(content, change_of(patch)):
         raise UsageError(
-            f"patch {name}: {source}, which would be mounted, is not what the patch makes ({found.reason}).",
+            f"patch {name}: {source}, which would be mounted, is not what the patch makes ({why}).",
             hint=f"Build it anew: pitstop patch build {name}",
         )
 
 
-async def imported(patches: Mapping[str, Patch], spec: LaunchSpec, container: str, pid: int | None) -> list[Imported]:
-    """After a launch: for each mounted patch, the file that the engine's own Python imports, and whether it is ours."""
-    engine = engine_of(spec)
-    python = interpreter_of(pid)
+async def unfit(patches: Mapping[str, Patch], launcher: Launcher, spec: LaunchSpec) -> str:
+    """After a launch of whatever kind: what lies over a patched file and is not the patch for this image; "": nothing.
+
+    The container is asked what it really mounts. Whether the engine imports the file is another question.
+    """
+    found = await launcher.container(spec) if _of(patches, spec) else None
+    seen = await _laid(patches, spec, found) if found is not None else []
+    said = [(name, misfit(laid, change_of(patch))) for name, patch, laid in seen]
+    return "; ".join(f"patch {name}: {problem}" for name, problem in said if problem)
+
+
+async def imported(patches: Mapping[str, Patch], spec: LaunchSpec, found: Container) -> list[Imported]:
+    """After a launch of whatever kind: of each patch that is mounted, whether it is the right one, and is imported."""
+    python = interpreter_of(found.state.pid or None)
+    seen = await _laid(patches, spec, found)
+    return [await _imported(engine_of(spec), found.id, python, *one) for one in seen]
+
+
+def problems(found: Sequence[Imported]) -> list[str]:
+    """A sentence for each patch that is not in force."""
+    return [f"patch {one.patch}: {one.problem}" for one in found if one.problem]
+
+
+async def _laid(patches: Mapping[str, Patch], spec: LaunchSpec, found: Container) -> list[tuple[str, Patch, Laid]]:
+    """Of each patch of this engine over whose file something is mounted: what."""
+    sources = [(name, patch, source_over(found, patch.file)) for name, patch in _of(patches, spec)]
+    if not any(source for _, _, source in sources):
+        return []
+    image_id, digests = await engine_of(spec).image(found.image) or (found.image, ())
+    called = image_called(found, digests)
     return [
-        await _imported(engine, container, python, name, patch, source)
-        for name, patch in _of(patches, spec)
-        for source in mounted_over(spec, patch.file)
+        (name, patch, Laid(source, _content(source), patch.image, called, is_bound(patch.image, image_id, digests)))
+        for name, patch, source in sources
+        if source
     ]
 
 
-@dataclass(frozen=True)
-class Interpreter:
-    """The Python that an engine's process was started with, and what its environment adds to the search path."""
-
-    argv0: str = "python3"
-    path: tuple[str, ...] = ()
-
-
-def interpreter_of(pid: int | None) -> Interpreter:
-    """The interpreter as it was called: a venv's `python` finds other files than the one that it links to."""
-    for one in _family(pid) if pid is not None else ():
-        words = proc.arguments(one)
-        if words and Path(words[0]).name.startswith("python"):
-            added = (proc.environment(one) or {}).get("PYTHONPATH", "")
-            return Interpreter(words[0], tuple(part for part in added.split(":") if part))
-    return Interpreter()
-
-
-def _family(pid: int) -> list[int]:
-    """A process and its descendants, parents first."""
-    children: dict[int, list[int]] = {}
-    for process in proc.processes().values():
-        children.setdefault(process.parent, []).append(process.pid)
-    family = [pid]
-    for member in family:
-        family += children.get(member, [])
-    return family
+def _content(source: str) -> bytes | None:
+    try:
+        return Path(source).read_bytes()
+    except OSError:
+        return None
 
 
 async def _imported(
-    engine: ContainerEngine, container: str, python: Interpreter, name: str, patch: Patch, source: str
+    engine: ContainerEngine, container: str, python: Interpreter, name: str, patch: Patch, laid: Laid
 ) -> Imported:
+    if problem := misfit(laid, change_of(patch)):
+        return Imported(name, None, None, problem)
     module = patch.module or module_of(patch.file)
     if not module:
         return Imported(name, None, None, f"no module can be told from {patch.file}; give the patch a `module`")
     try:
         said = await engine.execute(container, [python.argv0, "-c", _FIND, module, *python.path])
         answer = json.loads(said.strip().splitlines()[-1])
-        file, digest = answer["file"], answer["sha256"]
+        loaded = Loaded(module, answer["file"], answer["sha256"])
     except (CommandFailed, ValueError, KeyError, IndexError, TypeError) as error:
         return Imported(name, None, None, f"the engine's {python.argv0} could not be asked: {error}"[:300])
-    return Imported(name, file, digest, _problem(patch, source, file, digest))
-
-
-def _problem(patch: Patch, source: str, file: str | None, digest: str | None) -> str:
-    if file is None:
-        return f"the engine's Python finds no module {patch.module or module_of(patch.file)}"
-    try:
-        ours = sha256_of(Path(source).read_bytes())
-    except OSError as error:
-        return f"{source} cannot be read: {error.strerror or error}"
-    if digest == ours:
-        return ""
-    where = "" if file == patch.file else f" from {file}, not from {patch.file}"
-    return f"the engine imports another file{where}: the patch has no effect"
-
-
-def problems(found: Sequence[Imported]) -> list[str]:
-    """A sentence for each patch that is not in force."""
-    return [f"patch {one.patch}: {one.problem}" for one in found if one.problem]
+    return Imported(name, loaded.file, loaded.sha256, without_effect(laid, loaded, patch.file))
 
 
 def _of(patches: Mapping[str, Patch], spec: LaunchSpec) -> list[tuple[str, Patch]]:
