@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 
 import msgspec
 
 from pitstop.cli.live import LiveView
 from pitstop.cli.shell import Shell
 from pitstop.client.loop import run
+from pitstop.core.config.patch import Patch
 from pitstop.core.documents import TrialDocument
-from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError
+from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError, UsageError
 from pitstop.engines.procfs import read_memory
 from pitstop.ledger.store import Ledger
 from pitstop.services.neighbours import neighbours_of
@@ -23,7 +26,7 @@ from pitstop.services.trial.crew import real_crew
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.prepare import Kind, draw_up, refuse_what_cannot_work, trial_named, with_memory
 from pitstop.services.trial.promise import Promise
-from pitstop.supply.patch_launch import refuse_unfit
+from pitstop.supply.patch_launch import refuse_unfit, unfit
 
 
 def drawn_up(shell: Shell, name: str, window: str = "", kind: Kind = Kind.VARIANTS) -> tuple[Promise, Site]:
@@ -43,7 +46,7 @@ def drawn_up(shell: Shell, name: str, window: str = "", kind: Kind = Kind.VARIAN
 def why_refused(shell: Shell, promise: Promise, site: Site) -> str:
     """Why the trial would be refused as things are now; "" when it would begin."""
     try:
-        run(refuse_what_cannot_work(promise, site, shell.home(), read_memory().available_bytes))
+        _refuse(shell, promise, site)
     except PitstopError as error:
         return error.message
     return ""
@@ -52,10 +55,11 @@ def why_refused(shell: Shell, promise: Promise, site: Site) -> str:
 def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
     """Run the trial to its end under a lease and a live view."""
     stage, view = _stage(shell, promise, site)
+    stage.crew.unfit = partial(_unfit, shell.config().patch)
     lease = take_lease(stage, promise)
     folder = TrialFolder(stage.home.trials / promise.id)
     try:
-        run(refuse_what_cannot_work(promise, site, stage.home, read_memory().available_bytes))
+        _refuse(shell, promise, site)
         promise = run(with_memory(promise, site))
         folder.create(promise)
     except BaseException:
@@ -66,6 +70,20 @@ def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
     if not document.production.restored:
         _call_for_help(shell, promise)
     return document
+
+
+def _refuse(shell: Shell, promise: Promise, site: Site) -> None:
+    """Raise before anything is touched; production whose patch is wrong is no measure for anybody."""
+    run(refuse_what_cannot_work(promise, site, shell.home(), read_memory().available_bytes))
+    if words := run(_unfit(shell.config().patch, site)):
+        raise UsageError(
+            f"production ({promise.engine_name}) runs with a wrong patch: {words}.",
+            hint=f"Nothing was touched. Look with `pitstop patch verify {promise.engine_name}`.",
+        )
+
+
+async def _unfit(patches: Mapping[str, Patch], site: Site) -> str:
+    return await unfit(patches, site.launcher, site.spec) if site.launcher and site.spec else ""
 
 
 def recovered(shell: Shell, folder: TrialFolder) -> TrialDocument:

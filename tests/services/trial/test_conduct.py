@@ -346,6 +346,25 @@ async def test_an_engine_that_somebody_stopped_is_not_held_against_its_arm_and_a
     assert ("somebody stopped it" in document.arms[1].incidents[0]["reason"]) == by_hand
 
 
+async def test_an_arm_that_comes_up_with_a_wrong_patch_is_not_measured_and_is_not_worse_for_it(tmp_path):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+
+    async def wrong(site):
+        return "patch cublas: it belongs to another image" if site.spec == VARIANT else ""
+
+    on.crew.unfit = wrong
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert [len(run.figures) for arm in document.arms for run in arm.runs] == [1, 1, 0, 0]
+    assert [one["reason"] for one in document.arms[1].incidents] == ["patch cublas: it belongs to another image"] * 2
+    assert [record.verdict for record in document.verdicts] == [Verdict.UNDECIDED]
+    assert "patch cublas" in document.verdicts[0].reason
+    assert world.up == PRODUCTION
+
+
 def _production_comes_up_instead(start, world):
     async def wrapped(spec, environ):
         started = await start(spec, environ)

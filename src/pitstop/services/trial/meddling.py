@@ -7,13 +7,17 @@ answered, instead of being held against the arm as a crash would be.
 from __future__ import annotations
 
 from pitstop.core.documents import EngineIdentity, Notice, RunDocument
-from pitstop.core.errors import PitstopError
+from pitstop.core.errors import EngineFailed, PitstopError
 from pitstop.decisions.trial import Boot
 from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.services.site import Site
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.roles import Stopped
 from pitstop.services.undisturbed import WRONG_ENGINE
+
+
+class NotTheArm(EngineFailed):
+    """What came up is not what the arm is meant to be: nothing that it does is the arm's result."""
 
 
 async def meddled(site: Site, production: LaunchSpec, stopped: Stopped) -> str:

@@ -27,7 +27,7 @@ from pitstop.services.lifecycle import Owner
 from pitstop.services.site import Site
 from pitstop.services.trial.boot_info import BootTimes
 from pitstop.services.trial.journal import Journal
-from pitstop.services.trial.meddling import another, meddled, void_run
+from pitstop.services.trial.meddling import NotTheArm, another, meddled, void_run
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import PROOF, Proof, keep_run, read_run, run_file
 from pitstop.services.trial.roles import Crew
@@ -122,6 +122,8 @@ class Hands:
         running = await self._until_ready(spec)
         if words := await another(self._site.with_spec(spec), self._production, running):
             raise EngineFailed(words)
+        if words := await self._crew.unfit(self._site.with_spec(spec)):
+            raise NotTheArm(words)
         self._times = BootTimes(at, time.monotonic() - began, before, read_memory().available_bytes)
         self._crew.served(spec)
 
@@ -194,7 +196,9 @@ class Hands:
         """The guard's words where it had to kill; else what went wrong, and whose hand was in it."""
         if tripped := await self._end_guard():
             return tripped
-        words = await meddled(self._site.with_spec(self._arm_spec(action)), self._production, self._crew.stopped)
+        site = self._site.with_spec(self._arm_spec(action))
+        is_not_it = isinstance(error, NotTheArm)
+        words = error.message if is_not_it else await meddled(site, self._production, self._crew.stopped)
         if words and action.boot is not None:
             path = run_file(self._folder, action.boot, self._promise)
             keep_run(path, void_run(self._promise, action.boot, self._crew.clock(), words, read_run(path)))

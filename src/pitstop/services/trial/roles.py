@@ -48,6 +48,11 @@ class Guarded(Protocol):
 Stopped = Callable[[Site], Awaitable[bool]]  # whether an engine that is down was stopped by somebody
 
 
+async def as_it_should_be(_site: Site) -> str:
+    """Nothing to say against the engine that came up."""
+    return ""
+
+
 @dataclass
 class Crew:
     """The services that the hands call on; each can be replaced in a test."""
@@ -65,3 +70,4 @@ class Crew:
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]
     say: Say
+    unfit: Callable[[Site], Awaitable[str]] = as_it_should_be  # why what came up is not to be measured: its patches
