@@ -88,6 +88,16 @@ def test_runs_and_trials_are_found_in_the_ledger_by_the_beginning_of_their_id(pi
     assert "qwen3.6-35b: decode" in pitstop("20261019-0115").stdout
 
 
+def test_the_ledger_is_the_one_that_the_configuration_names(
+    pitstop: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pitstop.toml").write_text('[host]\nledger_url_env = "WHERE"\n')
+    monkeypatch.setenv("WHERE", f"sqlite:///{tmp_path}/elsewhere.sqlite3")
+    with Ledger.open(tmp_path / "elsewhere.sqlite3") as ledger:
+        ledger.record_trial(made.trial())
+    assert "k2 is worse" in pitstop("20261019-0100").stdout
+
+
 def test_an_unknown_id_names_both_places_where_it_was_sought(pitstop: Run) -> None:
     done = pitstop("nope")
     assert done.exit_code == 2

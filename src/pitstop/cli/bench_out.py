@@ -75,11 +75,11 @@ def tell(shell: Shell, document: RunDocument, out: Path | None) -> None:
 
 def _keep(shell: Shell, document: RunDocument) -> None:
     """Into the ledger; a ledger that does not take it costs a warning, not the measurement."""
-    from pitstop.cli.trial_stage import ledger_of
+    from pitstop.cli.ledger import opened_ledger
     from pitstop.core.errors import PitstopError
 
     try:
-        with ledger_of(shell) as ledger:
+        with opened_ledger(shell) as ledger:
             ledger.record_run(document)
     except PitstopError as error:
         shell.note(f"warning: the ledger did not take this run: {error.message}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,14 +73,12 @@ def _share(option: str, text: str) -> float:
 
 
 def _ledger(shell: Shell) -> Ledger | None:
-    """The ledger where there is one: it may know this box's noise, but a comparison does not need it."""
+    """It may know this box's noise, but a comparison does not need it."""
+    from pitstop.cli.ledger import ledger_if_any
     from pitstop.core.errors import PitstopError
-    from pitstop.core.home import Home
-    from pitstop.ledger.store import Ledger
 
-    place = Home.from_environment(os.environ).ledger
     try:
-        return Ledger.open(place) if place.exists() else None
+        return ledger_if_any(shell)
     except PitstopError as error:
         shell.note(f"Compared without this box's known noise: {error.message}")
         return None

@@ -12,10 +12,13 @@ import typer
 from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
-    from pitstop.launch.launcher import LaunchSpec
-    from pitstop.services.lifecycle import EngineStatus, Guarded
-    from pitstop.services.memory_table import MemoryTable
+    from collections.abc import Callable, Coroutine
+
+    from pitstop.launch.launcher import LaunchSpec, Running
+    from pitstop.services.lifecycle import Guarded
     from pitstop.services.site import Site
+
+    Start = Callable[..., Coroutine[Any, Any, Running]]
 
 EngineName = Annotated[
     str | None, typer.Argument(metavar="ENGINE", help="Its name in pitstop.toml; production's when left out.")
@@ -44,21 +47,9 @@ def up(
     config_file: ConfigFile = None,
 ) -> None:
     """Start an engine and wait until it serves."""
-    from pitstop.client.loop import run
     from pitstop.services.lifecycle import up as start
 
-    shell = Shell(json_output, config_file)
-    site, spec = site_and_spec(shell, engine, settings)
-    if dry_run:
-        _show_launch(shell, spec, "would start")
-        return
-    with waiting(shell) as say:
-        guarded = _guarded(shell, no_guard)
-        _refuse_unfit_patches(shell, spec)
-        running = run(start(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
-    _tell_wrong_patches(shell, site, spec)
-    shell.document({"engine": site.name, "up": True, "running": running})
-    shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
+    _launched(Shell(json_output, config_file), engine, settings, "start", start, no_guard=no_guard, dry_run=dry_run)
 
 
 @guarded
@@ -90,18 +81,32 @@ def restart(
     config_file: ConfigFile = None,
 ) -> None:
     """Stop an engine and start it with its defaults, or with --set."""
-    from pitstop.client.loop import run
-    from pitstop.services.lifecycle import restart as start_anew
+    from pitstop.services.lifecycle import restart as again
 
-    shell = Shell(json_output, config_file)
+    _launched(Shell(json_output, config_file), engine, settings, "restart", again, no_guard=no_guard, dry_run=dry_run)
+
+
+def _launched(
+    shell: Shell,
+    engine: str | None,
+    settings: list[str] | None,
+    verb: str,
+    start: Start,
+    *,
+    no_guard: bool,
+    dry_run: bool,
+) -> None:
+    """Bring an engine up, under a guard where it never served here before, and say what came of it."""
+    from pitstop.client.loop import run
+
     site, spec = site_and_spec(shell, engine, settings)
     if dry_run:
-        _show_launch(shell, spec, "would restart")
+        _show_launch(shell, spec, f"would {verb}")
         return
     with waiting(shell) as say:
         guarded = _guarded(shell, no_guard)
         _refuse_unfit_patches(shell, spec)
-        running = run(start_anew(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
+        running = run(start(site, shell.home(), spec, steady_s=time.monotonic, say=say, guarded=guarded))
     _tell_wrong_patches(shell, site, spec)
     shell.document({"engine": site.name, "up": True, "running": running})
     shell.say(f"{site.name} is up: pid {running.pid}, fingerprint {running.fingerprint}, {site.endpoint.base_url}")
@@ -110,6 +115,7 @@ def restart(
 @guarded
 def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """Show what is up, where the memory goes, who holds the lease, and whether anything is owed."""
+    from pitstop.cli.status_tables import memory_lines, status_record, status_table
     from pitstop.client.loop import run
     from pitstop.services.lease import lease_standing
     from pitstop.services.lifecycle import status as look
@@ -125,13 +131,13 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     debts = [folder.id for folder in owed(home)]
     shell.document(
         {
-            "engines": [_status_record(one) for one in seen],
+            "engines": [status_record(one) for one in seen],
             "memory": memory,
             "lease": {"standing": standing.value, "purpose": lease.purpose if lease else None},
             "owed": debts,
         }
     )
-    shell.say(_status_table(seen, terminal=shell.on_terminal), "", *_memory_lines(memory, terminal=shell.on_terminal))
+    shell.say(status_table(seen, terminal=shell.on_terminal), "", *memory_lines(memory, terminal=shell.on_terminal))
     if lease is not None:
         shell.say(f"Lease: {standing.value}, {lease.purpose} (process {lease.holder.pid}).")
     for debt in debts:
@@ -239,7 +245,7 @@ def _show_launch(shell: Shell, spec: LaunchSpec, verb: str) -> None:
 def waiting(shell: Shell) -> Any:
     """A line on stderr that says what is waited for, with the elapsed time."""
     import contextlib
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     @contextlib.contextmanager
     def line() -> Iterator[Callable[[str], None]]:
@@ -247,73 +253,3 @@ def waiting(shell: Shell) -> Any:
             yield live.update
 
     return line()
-
-
-def _status_record(one: EngineStatus) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "up": one.running is not None,
-        "readiness": one.report.readiness.value,
-        "detail": one.report.detail,
-        "running": one.running,
-        "ordered_fingerprint": one.ordered_fingerprint,
-        "drifted": one.drifted,
-        "foreign_listener": one.foreign,
-    }
-
-
-def _status_table(seen: list[EngineStatus], *, terminal: bool) -> Any:
-    from pitstop.cli.tables import listed
-
-    columns = ("engine", "state", "pid", "since", "fingerprint", "note")
-    return listed("engines", columns, [_status_row(one) for one in seen], terminal=terminal)
-
-
-def _status_row(one: EngineStatus) -> tuple[str, ...]:
-    running = one.running
-    notes = [
-        "not as configured" if one.drifted else "",
-        f"its port is served by {one.foreign}" if one.foreign else "",
-        one.report.detail if running else "",
-    ]
-    return (
-        one.name,
-        one.report.readiness.value if running or one.report.models else "down",
-        str(running.pid or "") if running else "",
-        running.started_at if running else "",
-        running.fingerprint if running else "",
-        "; ".join(note for note in notes if note),
-    )
-
-
-def _memory_lines(memory: MemoryTable, *, terminal: bool) -> list[Any]:
-    """Where the memory goes: per engine as the driver and the kernel count it, then the box and the margin."""
-    from pitstop.cli.tables import listed
-
-    columns = ("engine", "GPU (driver)", "host", "swapped", "docker stats would say")
-    rows = [
-        (
-            one.engine,
-            *map(_size, (one.gpu_bytes, one.host_bytes, one.swapped_bytes, one.docker_stats_bytes)),
-        )
-        for one in memory.engines
-    ]
-    box = memory.memory
-    lines: list[Any] = [listed("memory", columns, rows, terminal=terminal), ""] if rows else []
-    lines.append(
-        f"box: {_size(box.available_bytes)} available, {_size(box.page_cache_bytes)} page cache, "
-        f"{_size(box.swap_used_bytes)} swapped; {_size(memory.margin_bytes)} above the guard's floor of "
-        f"{_size(memory.floor_bytes)}"
-    )
-    if memory.unowned_gpu_bytes:
-        pids = ", ".join(map(str, memory.unowned_gpu_pids))
-        lines.append(f"GPU memory of no engine here: {_size(memory.unowned_gpu_bytes)} (process {pids})")
-    if any(one.docker_stats_bytes is not None for one in memory.engines):
-        lines.append(memory.docker_stats_note)
-    return lines
-
-
-def _size(size_bytes: int | None) -> str:
-    from pitstop.core.units import format_size
-
-    return "–" if size_bytes is None else format_size(size_bytes)

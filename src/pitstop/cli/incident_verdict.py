@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pitstop.cli.incident_words import said, tell, window_record
+from pitstop.cli.ledger import opened_ledger
 from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
@@ -173,7 +174,6 @@ def _quantity(parse: Any, text: str, name: str) -> float:
 def _counted(
     shell: Shell, signature: str | None, engine: str | None, since: str | None, changed_at: str | None, now: datetime
 ) -> Halves:
-    from pitstop.cli.incidents import opened_ledger
     from pitstop.services.incidents.counts import halves, moment
 
     with opened_ledger(shell) as ledger:
@@ -188,7 +188,6 @@ def _counted(
 
 
 def _side(shell: Shell, text: str, signature: str | None) -> Window:
-    from pitstop.cli.incidents import opened_ledger
     from pitstop.services.incidents.counts import of_configuration
 
     events, slash, time = text.partition("/")

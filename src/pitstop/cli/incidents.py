@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pitstop.cli.ledger import opened_ledger
 from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
     from pitstop.decisions.incidents.incident import Findings
     from pitstop.ledger.records import IncidentRecord
-    from pitstop.ledger.store import Ledger
 
 Files = Annotated[list[Path] | None, typer.Option("--log", metavar="FILE", help="A log; several ranks: several logs.")]
 
@@ -140,13 +140,6 @@ def signatures(json_output: JsonFlag = False, _config_file: ConfigFile = None) -
     shell.document({"signatures": known})
     rows = [(one.id, one.severity, one.summary, one.upstream) for one in known]
     shell.say(listed("signatures", ("id", "severity", "what", "upstream"), rows, terminal=shell.on_terminal))
-
-
-def opened_ledger(shell: Shell) -> Ledger:
-    from pitstop.ledger.store import Ledger
-
-    variable = shell.config_or_empty().host.ledger_url_env
-    return Ledger.open(os.environ.get(variable) or shell.home().ledger)
 
 
 def _file(shell: Shell, records: list[IncidentRecord]) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pitstop.cli.pins import keep_pin, pinned_engine, supply_of
+from pitstop.cli.ledger import opened_ledger
+from pitstop.cli.pin_supply import keep_pin, pinned_engine, supply_of
 from pitstop.cli.shell import ConfigFile, DryRun, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
@@ -143,7 +144,6 @@ def _change(
 
 def _keep_former(shell: Shell, name: str, before: str, changed_at: str) -> None:
     """A pin that was written by hand is in no ledger yet; it was there before the change."""
-    from pitstop.cli.incidents import opened_ledger
     from pitstop.ledger.records import PinRecord
     from pitstop.supply.reference import parse_reference
 
@@ -158,7 +158,6 @@ def _keep_former(shell: Shell, name: str, before: str, changed_at: str) -> None:
 
 
 def _previous(shell: Shell, name: str, digest: str | None) -> PinRecord:
-    from pitstop.cli.incidents import opened_ledger
     from pitstop.core.errors import UsageError
 
     with opened_ledger(shell) as ledger:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pitstop.cli.ledger import opened_ledger
+from pitstop.cli.pin_supply import keep_pin, supply_of
 from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
-    from pitstop.core.config.engine import Engine
-    from pitstop.core.config.schema import Config
     from pitstop.core.errors import ExitCode
-    from pitstop.ledger.records import PinRecord
-    from pitstop.supply.pins import PinReport, Supply
+    from pitstop.supply.pins import PinReport
 
 
 def register(app: typer.Typer) -> None:
@@ -93,7 +92,6 @@ def history(
     config_file: ConfigFile = None,
 ) -> None:
     """List what an engine was pinned to, the latest first."""
-    from pitstop.cli.incidents import opened_ledger
     from pitstop.cli.tables import listed
 
     shell = Shell(json_output, config_file)
@@ -102,35 +100,6 @@ def history(
     shell.document({"engine": engine, "pins": records})
     rows = [(one.at[:19], one.action, one.image, one.engine_version or "") for one in records]
     shell.say(listed("pins", ("at", "action", "image", "version inside"), rows, terminal=shell.on_terminal))
-
-
-def pinned_engine(shell: Shell, name: str) -> tuple[Config, Engine, str]:
-    from pitstop.core.errors import UsageError
-    from pitstop.services.site import engine_named
-    from pitstop.supply.pin_file import image_of
-
-    config = shell.config()
-    _, engine = engine_named(config, name)
-    image = image_of(engine)
-    if image is None:
-        raise UsageError(
-            f"engine {name} has no image of its own in pitstop.toml.",
-            hint="Pins are for engines that are launched with docker or podman; a script's image is in the script.",
-        )
-    return config, engine, image
-
-
-def supply_of(config: Config) -> Supply:
-    from pitstop.supply.pins import Supply
-
-    return Supply(config.pins, os.environ)
-
-
-def keep_pin(shell: Shell, record: PinRecord) -> None:
-    from pitstop.cli.incidents import opened_ledger
-
-    with opened_ledger(shell) as ledger:
-        ledger.record_pin(record)
 
 
 def _exit_code(reports: list[PinReport]) -> ExitCode:

@@ -11,7 +11,6 @@ import typer
 from pitstop.cli.shell import ConfigFile, JsonFlag, Shell, guarded
 
 if TYPE_CHECKING:
-    from pitstop.core.home import Home
     from pitstop.report.reading import Document
 
 
@@ -64,14 +63,14 @@ def _find(name: str, shell: Shell) -> Document:
             return read_document(path.read_bytes(), name)
         except OSError as error:
             raise UsageError(f"{name} cannot be read: {error.strerror or error}.", hint="Check the path.") from error
-    return _from_ledger(name, shell.home())
+    return _from_ledger(name, shell)
 
 
-def _from_ledger(name: str, home: Home) -> Document:
+def _from_ledger(name: str, shell: Shell) -> Document:
+    from pitstop.cli.ledger import opened_ledger
     from pitstop.core.errors import UsageError
-    from pitstop.ledger.store import Ledger
 
-    with Ledger.open(home.ledger) as ledger:
+    with opened_ledger(shell) as ledger:
         try:
             return ledger.trial(name)
         except UsageError as no_trial:

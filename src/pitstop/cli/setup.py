@@ -65,7 +65,7 @@ def doctor(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     """Check what a trial will need, each finding with its remedy."""
     import os
 
-    from pitstop.cli.trial_stage import ledger_of
+    from pitstop.cli.ledger import opened_ledger
     from pitstop.client.loop import run
     from pitstop.core.errors import ExitCode
     from pitstop.services.doctor import Finding, Health, examine
@@ -74,7 +74,7 @@ def doctor(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     config, home = shell.config_or_empty(), shell.home()
 
     async def examined() -> list[Finding]:
-        return [finding async for finding in examine(config, home, os.environ, lambda: ledger_of(shell))]
+        return [finding async for finding in examine(config, home, os.environ, lambda: opened_ledger(shell))]
 
     findings = run(examined())
     shell.document({"findings": findings})

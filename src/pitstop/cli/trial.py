@@ -146,11 +146,11 @@ def _standing_of(folder: TrialFolder) -> dict[str, Any]:
 @guarded
 def list_trials(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """List the trials in the ledger, the latest first."""
+    from pitstop.cli.ledger import opened_ledger
     from pitstop.cli.tables import listed
-    from pitstop.cli.trial_stage import ledger_of
 
     shell = Shell(json_output, config_file)
-    with ledger_of(shell) as ledger:
+    with opened_ledger(shell) as ledger:
         summaries = ledger.list_trials()
     shell.document({"trials": summaries})
     rows = [(one.id, one.name, one.engine, one.state, one.started_at, one.finished_at or "") for one in summaries]
@@ -165,10 +165,10 @@ def show(
     config_file: ConfigFile = None,
 ) -> None:
     """Show one trial: verdicts, arms, and how production came back."""
-    from pitstop.cli.trial_stage import ledger_of
+    from pitstop.cli.ledger import opened_ledger
 
     shell = Shell(json_output, config_file)
-    with ledger_of(shell) as ledger:
+    with opened_ledger(shell) as ledger:
         document = ledger.trial(trial_id)
     tell(shell, document)
     shell.say(f"All of it: pitstop report {document.id} --html FILE")

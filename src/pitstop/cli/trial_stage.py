@@ -10,6 +10,7 @@ from functools import partial
 
 import msgspec
 
+from pitstop.cli.ledger import opened_ledger
 from pitstop.cli.live import LiveView
 from pitstop.cli.shell import Shell
 from pitstop.client.loop import run
@@ -111,16 +112,6 @@ def _recovered(shell: Shell, folder: TrialFolder, promise: Promise) -> TrialDocu
         return run(recover(stage, folder))
 
 
-def ledger_of(shell: Shell) -> Ledger:
-    """The ledger: SQLite under the state folder, or where the configuration points to."""
-    return _ledger(shell, shell.config_or_empty().host.ledger_url_env)
-
-
-def _ledger(shell: Shell, url_env: str) -> Ledger:
-    url = os.environ.get(url_env, "") if url_env else ""
-    return Ledger.open(url or shell.home().ledger)
-
-
 def _call_for_help(shell: Shell, promise: Promise) -> None:
     """Production is not back: tell the people whom the configuration named when the trial began."""
     title = f"pitstop: production ({promise.engine_name}) is NOT back"
@@ -136,7 +127,7 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
     home = shell.home()
 
     def open_ledger() -> Ledger:
-        return _ledger(shell, promise.ledger_url_env)
+        return opened_ledger(shell, promise.ledger_url_env)
 
     crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger, _neighbours(shell, site))
     return Stage(home, site, crew, view, open_ledger, time.monotonic), view

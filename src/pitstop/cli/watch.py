@@ -69,9 +69,9 @@ def _sites(config: Config, home: Home, named: list[str]) -> list[Site]:
 
 
 def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
+    from pitstop.cli.ledger import opened_ledger
     from pitstop.core.errors import PitstopError
     from pitstop.ledger.records import IncidentRecord
-    from pitstop.ledger.store import Ledger
     from pitstop.services.incidents.catalogue import catalogue, user_folders
     from pitstop.services.incidents.exposure import Served, note_up
     from pitstop.services.incidents.rooted import rooted
@@ -88,7 +88,7 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
 
     def file(incident: IncidentRecord) -> None:
         try:
-            with Ledger.open(os.environ.get(config.host.ledger_url_env) or home.ledger) as ledger:
+            with opened_ledger(shell) as ledger:
                 ledger.add_incident(rooted(incident, catalogue(user_folders(os.environ))))
         except PitstopError as error:
             shell.note(f"the incident could not be filed: {error.message}")
@@ -96,7 +96,7 @@ def _hands(shell: Shell, config: Config, home: Home, *, dry_run: bool) -> Hands:
     def seen_up(running: Running, work: Work | None) -> None:
         served = Served(work.requests_finished, work.generation_tokens) if work else None
         try:
-            with Ledger.open(os.environ.get(config.host.ledger_url_env) or home.ledger) as ledger:
+            with opened_ledger(shell) as ledger:
                 note_up(ledger, running, datetime.now(UTC), served)
         except PitstopError as error:
             shell.note(f"how long {running.engine} is up could not be noted: {error.message}")
