@@ -10,7 +10,7 @@ from pitstop.core.config.quality import Sandbox
 from pitstop.rulers.quality import sandbox
 from pitstop.rulers.quality.hidden_tests import equal, fits, mark_results
 from pitstop.rulers.quality.keys import CodeKey, Expected
-from pitstop.rulers.quality.sandbox import Ran, SandboxFailed, find_sandbox, read_results
+from pitstop.rulers.quality.sandbox import Box, Ran, SandboxFailed, Talk, find_sandbox, read_results
 from pitstop.rulers.quality.sandbox_argv import Mode, bubblewrap_argv, container_argv, modes_for
 
 KEY = CodeKey("f", ((1,), (2,)), (Expected(1), Expected(error="ValueError")))
@@ -69,7 +69,9 @@ async def test_without_any_sandbox_it_is_told_why(monkeypatch):
 
 async def test_an_image_that_is_not_there_is_told_with_how_to_get_it(monkeypatch):
     async def missing(*_):
-        return b"", b"docker: Error response from daemon: No such image: python:3-alpine.\nSee 'docker run --help'.\n"
+        return Talk(
+            complaint=b"docker: Error response from daemon: No such image: python:3-alpine.\nSee 'docker run --help'.\n"
+        )
 
     monkeypatch.setattr(sandbox, "_converse", missing)
     assert "No such image: python:3-alpine; get the image: docker pull python:3-alpine" in await find_sandbox(
@@ -79,10 +81,32 @@ async def test_an_image_that_is_not_there_is_told_with_how_to_get_it(monkeypatch
 
 async def test_a_sandbox_that_runs_nothing_is_none(monkeypatch):
     async def lying(*_):
-        return b"ready\n[]", b""
+        return Talk(b"ready\n[]")
 
     monkeypatch.setattr(sandbox, "_converse", lying)
     assert "gave" in await find_sandbox(Sandbox(use="docker"))
+
+
+@pytest.mark.parametrize(
+    ("program", "stopped"),
+    [
+        ("echo ready; kill -STOP $$", "the time was up"),
+        ("echo ready; exec sleep 60", "the time was up"),
+        ("exec sleep 60", ""),
+    ],
+)
+async def test_code_that_stops_what_keeps_its_time_is_judged_and_a_sandbox_that_never_starts_is_not(
+    program, stopped, monkeypatch
+):
+    monkeypatch.setattr(sandbox, "_argv", lambda *_: ["sh", "-c", program])
+    monkeypatch.setattr(sandbox, "_START_S", 0.5)
+    monkeypatch.setattr(sandbox, "_LAST_WORDS_S", 0.5 - float(Sandbox().time_limit))
+    box = Box(Mode.BUBBLEWRAP, Sandbox())
+    if stopped:
+        assert await box.run("", "f", [[1]]) == Ran(stopped=stopped)
+    else:
+        with pytest.raises(SandboxFailed, match=r"given up after 0\.5 s"):
+            await box.run("", "f", [[1]])
 
 
 def test_right_results_are_right():

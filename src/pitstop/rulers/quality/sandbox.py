@@ -21,7 +21,8 @@ from pitstop.core.errors import PitstopError
 from pitstop.rulers.quality.sandbox_argv import Mode, bubblewrap_argv, container_argv, modes_for
 
 OUTPUT_LIMIT = 2**20  # bytes of results; the largest right one has a few thousand
-_START_S = 60.0  # for a container to start on a busy box, beyond the time for the code itself
+_START_S = 60.0  # for a container to start on a busy box
+_LAST_WORDS_S = 20.0  # for its results and its end, beyond the time for the code itself
 _READY = b"ready\n"
 _NO_IMAGE = re.compile(r"no such image|unable to find image|image not known", re.IGNORECASE)
 _CLIENTS_NEED = ("PATH", "HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
@@ -56,14 +57,20 @@ class Box:
         name = f"pitstop-quality-{secrets.token_hex(6)}"
         argv = _argv(self.mode, self.settings, name)
         try:
-            said, complaint = await _converse(argv, msgspec.json.encode(order), _START_S + limit_s)
+            talk = await _converse(argv, msgspec.json.encode(order), _START_S, limit_s + _LAST_WORDS_S)
         except BaseException:
             await self._remove(name)
             raise
-        if not said.startswith(_READY):
+        if not talk.said.startswith(_READY):
             await self._remove(name)
-            raise SandboxFailed(f"{self.mode} did not start the tests: {self._why(complaint)}.")
-        return read_results(said.removeprefix(_READY), len(calls))
+            why = f"was given up after {_START_S:g} s" if talk.given_up else self._why(talk.complaint)
+            raise SandboxFailed(f"{self.mode} did not start the tests: {why}.")
+        results = talk.said.removeprefix(_READY)
+        if talk.given_up:
+            await self._remove(name)
+        if talk.given_up and not results:  # the tested code did something to what keeps its time
+            return Ran(stopped="the time was up")
+        return read_results(results, len(calls))
 
     def _why(self, complaint: bytes) -> str:
         said = _last_line(complaint) or "it said nothing"
@@ -74,7 +81,7 @@ class Box:
         """A container outlives the client that started it; it would end by itself when the code's time is up."""
         if self.mode is not Mode.BUBBLEWRAP:
             with contextlib.suppress(SandboxFailed, TimeoutError):
-                await _converse([self.mode.value, "rm", "--force", name], b"", 20.0)
+                await _converse([self.mode.value, "rm", "--force", name], b"", 20.0, 5.0)
 
 
 async def find_sandbox(settings: Sandbox) -> Box | str:
@@ -119,8 +126,20 @@ def _program() -> str:
     return (files("pitstop.rulers.quality") / "sandbox_program.py").read_text("utf-8")
 
 
-async def _converse(argv: Sequence[str], said: bytes, timeout_s: float) -> tuple[bytes, bytes]:
-    """Run to the end and read at most so much; SandboxFailed when the program is missing or the time is up."""
+@dataclass
+class Talk:
+    """What a program said on its two outputs, and whether it was ended because its time was up."""
+
+    said: bytes = b""
+    complaint: bytes = b""
+    given_up: bool = False
+
+
+async def _converse(argv: Sequence[str], said: bytes, start_s: float, run_s: float) -> Talk:
+    """Run to the end and read at most so much; SandboxFailed when the program is missing.
+
+    It has `start_s` to say its first word, and then `run_s` more.
+    """
     try:
         child = await asyncio.create_subprocess_exec(
             *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -128,18 +147,19 @@ async def _converse(argv: Sequence[str], said: bytes, timeout_s: float) -> tuple
         )  # fmt: skip
     except OSError as error:
         raise SandboxFailed(f"{argv[0]} cannot be run: {error.strerror or error}.") from error
+    talk = Talk()
     try:
-        async with asyncio.timeout(timeout_s):
-            _, out, complaint = await asyncio.gather(_tell(child, said), _read(child.stdout), _read(child.stderr))
+        async with asyncio.timeout(start_s) as limit:
+            await asyncio.gather(_tell(child, said), _listen(child.stdout, talk, limit, run_s), _complain(child, talk))
             await child.wait()
-    except TimeoutError as error:
-        raise SandboxFailed(f"{argv[0]} was given up after {timeout_s:g} s.") from error
+    except TimeoutError:
+        talk.given_up = True
     finally:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             await child.wait()
-    return out, complaint
+    return talk
 
 
 def _environment() -> dict[str, str]:
@@ -155,13 +175,19 @@ async def _tell(child: asyncio.subprocess.Process, said: bytes) -> None:
     child.stdin.close()
 
 
-async def _read(stream: asyncio.StreamReader | None) -> bytes:
-    """All of it, of which no more than the limit is kept."""
+async def _listen(stream: asyncio.StreamReader | None, talk: Talk, limit: asyncio.Timeout, run_s: float) -> None:
+    """All that it says, of which no more than the limit is kept; its first word begins the time of the code."""
     assert stream is not None
-    kept = bytearray()
     while part := await stream.read(65536):
-        kept += part[: OUTPUT_LIMIT + len(_READY) - len(kept)]
-    return bytes(kept)
+        if not talk.said:
+            limit.reschedule(asyncio.get_running_loop().time() + run_s)
+        talk.said += part[: OUTPUT_LIMIT + len(_READY) - len(talk.said)]
+
+
+async def _complain(child: asyncio.subprocess.Process, talk: Talk) -> None:
+    assert child.stderr is not None
+    while part := await child.stderr.read(65536):
+        talk.complaint += part[: OUTPUT_LIMIT - len(talk.complaint)]
 
 
 def _last_line(complaint: bytes) -> str:
