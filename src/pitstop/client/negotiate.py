@@ -11,6 +11,8 @@ import msgspec
 from pitstop.client.endpoint import ChatRequest
 from pitstop.client.refusal import Failure, Refusal
 
+_NEWER_LIMIT = "max_completion_tokens"
+
 
 class UsageMode(IntEnum):
     """How much counting is asked for; a refusal leads one step down."""
@@ -26,13 +28,15 @@ class Agreement:
 
     usage: UsageMode = UsageMode.PER_EVENT
     timings: bool = False  # llama.cpp's timings_per_token
+    temperature: bool = True  # some hosted models take none
+    limit: str = "max_tokens"  # or max_completion_tokens, where the former is refused
     settled: bool = False
 
 
 def payload(request: ChatRequest, model: str, agreement: Agreement) -> bytes:
     """The body to send. What the caller set in `extra` wins over everything but `stream`."""
-    body: dict[str, Any] = {"model": model, "messages": list(request.messages), "max_tokens": request.max_tokens}
-    if request.temperature is not None:
+    body: dict[str, Any] = {"model": model, "messages": list(request.messages), agreement.limit: request.max_tokens}
+    if request.temperature is not None and agreement.temperature:
         body["temperature"] = request.temperature
     if agreement.usage is not UsageMode.NONE:
         body["stream_options"] = {"include_usage": True}
@@ -49,6 +53,8 @@ def step_down(agreement: Agreement, refusal: Refusal) -> Agreement | None:
     A server that names the field is believed; one that rejects without a known reason is tried once more per step, as
     long as nothing was ever accepted.
     """
+    if refusal.failure is Failure.REJECTED and (without := _without_named(agreement, refusal.said)):
+        return without
     named = refusal.failure is Failure.FIELDS
     if not named and (agreement.settled or refusal.failure is not Failure.REJECTED):
         return None
@@ -57,3 +63,12 @@ def step_down(agreement: Agreement, refusal: Refusal) -> Agreement | None:
     if agreement.usage is UsageMode.NONE:
         return None
     return replace(agreement, usage=UsageMode(agreement.usage - 1))
+
+
+def _without_named(agreement: Agreement, said: str) -> Agreement | None:
+    """What is left after a rejection that names a field of every request; None when it names none of them."""
+    if agreement.limit != _NEWER_LIMIT and _NEWER_LIMIT in said:
+        return replace(agreement, limit=_NEWER_LIMIT)
+    if agreement.temperature and "temperature" in said:
+        return replace(agreement, temperature=False)
+    return None

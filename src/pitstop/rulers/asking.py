@@ -73,6 +73,9 @@ class Asker:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self.bench.learnt.agreement = self.client.agreement
+        if not self.client.agreement.temperature:
+            text = "the server takes no temperature, so it draws as it likes"
+            self.result.warnings.append(Notice(code="no-temperature", text=text))
 
     async def ask(self, case: str, wish: Wish) -> Reply:
         """One reply with the server to itself. A refusal is a reply with `ok` false, unless nothing would help it."""

@@ -278,6 +278,42 @@ async def test_a_context_that_is_too_small_shortens_the_budget_and_it_is_said():
     assert any(notice.code == "quality-budget" for notice in result.warnings)
 
 
+@pytest.mark.parametrize("parallel", [1, 3])
+async def test_a_context_that_is_told_with_a_refusal_shortens_the_budget_once_and_it_is_said(parallel):
+    right = right_answers(settings_of())
+    refused = []
+
+    def answer(body):
+        if body["max_tokens"] > 4000:
+            refused.append(body)
+            said = "This model's maximum context length is 4096 tokens. However, you requested 32050 tokens."
+            return {"status": 400, "body": {"error": {"message": said}}}
+        return right(body)
+
+    result, _ = await measured(answer, cases=("math/*",), parallel=parallel)
+    assert figure_of(result, "all", "score").value == 1.0
+    assert len(refused) <= parallel
+    assert [notice.code for notice in result.warnings].count("quality-budget") == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "code"),
+    [
+        ("temperature", "Unsupported parameter: 'temperature' is not supported with this model.", "no-temperature"),
+        ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", ""),
+    ],
+)
+async def test_a_server_that_refuses_a_field_of_every_request_is_asked_without(field, message, code):
+    right = right_answers(settings_of())
+
+    def answer(body):
+        return {"status": 400, "body": {"error": {"message": message}}} if field in body else right(body)
+
+    result, _ = await measured(answer, cases=("math/*",))
+    assert figure_of(result, "all", "score").value == 1.0
+    assert ("no-temperature" in {notice.code for notice in result.warnings}) is bool(code)
+
+
 async def test_cases_that_fit_no_task_say_so():
     result, _ = await measured(right_answers(settings_of()), cases=("prose/*",))
     assert figure_of(result, "all", "score").status is Status.UNAVAILABLE

@@ -60,6 +60,12 @@ class Said:
         return any(reply.refusal is not None and reply.refusal.failure is Failure.UNREACHABLE for reply in self.replies)
 
     @property
+    def context_tok(self) -> int | None:
+        """The context that a server told when it refused the very first request as too long."""
+        refusal = self.replies[0].refusal
+        return refusal.limit_tok if refusal is not None and refusal.failure is Failure.CONTEXT else None
+
+    @property
     def cut_off(self) -> bool:
         return any(reply.record.finish_reason in LENGTH_FINISHES for reply in self.replies)
 

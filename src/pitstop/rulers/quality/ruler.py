@@ -78,11 +78,18 @@ async def _manner(asker: Asker, drawn: TaskSet) -> Manner:
         asker.result.warnings.append(Notice(code="quality-thinking", text=text))
     seeded = f"{asker.bench.settings.seed}/{asker.bench.nonces.run_id}" if await _takes_seeds(asker) else ""
     manner = Manner(wanted.temperature, wanted.max_tokens, state.extra, context_tok, seeded)
-    least = min(budget_for(manner, one.prompt, str(one.key)) for one in drawn.instances)
-    if least < wanted.max_tokens:
-        text = f"the context of {context_tok} tokens leaves as few as {least} of the {wanted.max_tokens} asked for"
-        asker.result.warnings.append(Notice(code="quality-budget", text=text))
+    _tell_budget(asker, manner, drawn.instances)
     return manner
+
+
+def _tell_budget(asker: Asker, manner: Manner, instances: Sequence[Instance]) -> None:
+    """A warning where the context leaves less than the budget."""
+    least = min(budget_for(manner, one.prompt, str(one.key)) for one in instances)
+    if least < manner.max_tokens:
+        text = (
+            f"the context of {manner.context_tok} tokens leaves as few as {least} of the {manner.max_tokens} asked for"
+        )
+        asker.result.warnings.append(Notice(code="quality-budget", text=text))
 
 
 async def _takes_seeds(asker: Asker) -> bool:
@@ -135,10 +142,21 @@ class _Run:
     async def _line(self, group: asyncio.TaskGroup, questions: Iterator[Pending], total: int) -> None:
         for instance, repeat in questions:
             self.asker.bench.progress(f"quality {instance.name}", len(self.records), total)
-            said = await converse(self.asker, instance, repeat, self.manner)
+            said = await self._ask_within_context(instance, repeat)
             self._count(said, total)
             if not said.unreachable:
                 group.create_task(self._judge(instance, repeat, said))
+
+    async def _ask_within_context(self, instance: Instance, repeat: int) -> Said:
+        """A server that does not tell its context tells it when it refuses the budget: then what it leaves is asked."""
+        asked = self.manner.context_tok
+        said = await converse(self.asker, instance, repeat, self.manner)
+        if not said.context_tok or (asked is not None and asked <= said.context_tok):
+            return said
+        if self.manner.context_tok == asked:  # else another line has learnt it meanwhile
+            self.manner = replace(self.manner, context_tok=said.context_tok)
+            _tell_budget(self.asker, self.manner, [instance])
+        return await converse(self.asker, instance, repeat, self.manner)
 
     async def _judge(self, instance: Instance, repeat: int, said: Said) -> None:
         async with self._sandboxes:
