@@ -26,6 +26,24 @@ BODY = "def f(n):\n    return n + 1"
         f"  ```python\n  {BODY.replace(chr(10), chr(10) + '  ')}\n  ```",
         "```python\nf = lambda n: n + 1\n```",
         f"```python\nprint(1)\n```\n```python\n{BODY}\n```\n```text\n2\n```",
+        f"You want:\n```python\nf(1) == 2\n```\nSo:\n```python\n{BODY}\n```",
+        f"```python\n{BODY}\n```\nUse it:\n```python\nfrom solution import f\nprint(f(1))\n```",
+        "```python\ndef f(n):\n    return g(n)\n```\nwith\n```python\ndef g(n):\n    return n + ONE\n\nONE = 1\n```",
+        f"```python\nONE = 1\n```\n```python\nfrom __future__ import annotations\n{BODY.replace('1', 'ONE')}\n```",
+        f"```python\n{BODY}``` This adds one.",
+        f"```python\n{BODY}\n``` This adds one.\nBye.",
+        f"```python\n{BODY}```\nThis adds one.",
+        '```python\ndef f(n):\n    """\n    ```\n    f(1)\n    ```\n    """\n    return n + 1\n```',
+        f"```python\n{BODY}\n\nThis adds one.\n```",
+        f"Here it is:\n\n    {BODY.replace(chr(10), chr(10) + '    ')}\n\nIt adds one.",
+        f"a = 1 is not it\nb = 2 neither\nc = 3\nd = 4 no\n\n{BODY}\n\nThanks",
+        f"```python\r\n{BODY.replace(chr(10), chr(13) + chr(10))}\r\n```\r\n",
+        f"\ufeff```python\n{BODY.replace('    ', chr(160) * 4)}\n```",
+        f"> ```python\n> {BODY.replace(chr(10), chr(10) + '> ')}\n> ```",
+        "```python\n>>> def f(n):\n...     return n + 1\n```",
+        "```python\ntry:\n    import nothing_there\nexcept ImportError:\n    def f(n):\n        return n + 1\n```",
+        "```python\nf: object = lambda n: n + 1\n```",
+        "I would write `f = lambda n: n + 1`.",
     ],
 )
 def test_the_function_is_found(reply):
@@ -44,6 +62,9 @@ def test_the_function_is_found(reply):
         "def f(n)",
         "```python\nclass A:\n    def f(self, n):\n        return n\n```",
         "<think>```python\ndef f(n): return 1\n```",
+        "```python\nfrom solution import f\n```",
+        "```python\nif __name__ == '__main__':\n    f = 1\n```",
+        "class A:\n    def f(self, n):\n        return n\n",
     ],
 )
 def test_what_does_not_define_it_is_no_code(reply):
@@ -63,6 +84,12 @@ def test_nothing_that_is_said_breaks_the_search(text):
         "(" * 50_000,
         "x = " * 20_000,
         "\n".join(["def f(n):", *["  -"] * 30_000]),
+        "f = 1\n" * 30_000,
+        "```python\nf = 1\n```\n" * 3_000,
+        "```python\nf = g1\n```\n" + "".join(f"```python\ng{i} = g{i + 1}\n```\n" for i in range(2_000)),
+        "```python\nif f:\n  1\n" + "elif f:\n  1\n" * 900 + "f = 1\n```",
+        "`f = 1" * 20_000,
+        "`f = (`" * 20_000,
     ],
 )
 def test_a_hostile_reply_is_searched_in_a_moment(text):
