@@ -1,15 +1,18 @@
 import errno
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from pitstop.core.documents import encode
 from pitstop.core.errors import LeaseHeld, UsageError
 from pitstop.core.home import Home
 from pitstop.core.process_id import ProcessId, is_alive, own_id, process_id
 from pitstop.decisions.lease import Claimant, Phase, Standing
 from pitstop.services.lease import LeaseLost, acquire, lease_standing, read_lease
+from support.kept import a_trial
 
 
 @pytest.fixture
@@ -44,6 +47,27 @@ def test_a_recovery_takes_a_stalled_lease_and_the_old_holder_finds_out_before_it
         stalled.renew()
     stalled.release()
     assert read_lease(home) is not None
+
+
+def test_a_lease_that_was_deleted_is_still_its_holders_and_is_written_again(home):
+    (home.trials / "T1").mkdir()
+    (home.trials / "T1/promise.json").write_bytes(b"{}")
+    held = take(home, trial="T1")
+    home.lease.unlink()
+    held.check()
+    held.renew()
+    assert read_lease(home) == held.lease
+    home.lease.unlink()
+    ended = a_trial("T1", state="interrupted")  # as a recovery that took it over and is through leaves it
+    (home.trials / "T1/trial.json").write_bytes(encode(ended))
+    with pytest.raises(LeaseLost):
+        held.check()
+
+
+def test_a_lease_is_given_back_where_its_folder_is_gone(home):
+    held = take(home, trial="T1")
+    shutil.rmtree(home.root)
+    held.release()
 
 
 TAKE_AND_DIE = """

@@ -36,7 +36,7 @@ class How(StrEnum):
     """How an action went."""
 
     DONE = "done"
-    GAVE_UP = "gave-up"  # waiting took too long
+    GAVE_UP = "gave-up"  # waiting took too long, or production is no longer what was promised; nothing was touched
     ENOUGH = "enough"  # more boots would change nothing
     FAILED = "failed"  # the arm's own fault: did not boot, crashed, was stopped by the guard
     REFUSED = "refused"  # the world said no: an engine that would not stop, a daemon that is away
@@ -85,7 +85,10 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """Where a trial stands. `touched` turns true before production can have been changed, and stays so."""
+    """Where a trial stands. `touched` turns true before production can have been changed, and stays so.
+
+    Unless the take-down itself says that it left production alone.
+    """
 
     boots: tuple[Boot, ...]
     next: Do = Do.WAIT_IDLE
@@ -154,6 +157,8 @@ def _after_waiting(state: State, _action: Action, outcome: Outcome, _policy: Pol
 def _after_take_down(state: State, _action: Action, outcome: Outcome, _policy: Policy) -> State:
     if outcome.how is How.DONE:
         return replace(state, next=Do.BOOT if state.boots else Do.RESTORE)
+    if outcome.how is How.GAVE_UP:  # what runs there now is somebody else's doing, and was not touched
+        return replace(_ended(state, outcome, Do.FINISH), touched=False)
     return _ended(state, outcome, Do.RESTORE)
 
 

@@ -62,9 +62,13 @@ class Held:
     clock: Clock
 
     def check(self) -> None:
-        """Raise LeaseLost unless the lease is still ours; called before every action on an engine."""
+        """Raise LeaseLost unless the lease is still ours; called before every action on an engine.
+
+        A file that somebody deleted, perhaps with the whole state folder, was taken over by nobody: who would put
+        production back, if its holder stopped here? Only a trial that a recovery has brought to its end is lost.
+        """
         now = read_lease(self.home)
-        if now is None or now.token != self.lease.token:
+        if now.token != self.lease.token if now else self._is_settled():
             raise LeaseLost("The lease was taken over by another process; this one touches nothing any more.")
 
     def renew(self, phase: Phase | None = None) -> None:
@@ -78,10 +82,13 @@ class Held:
                 _write(self.home, self.lease)
 
     def release(self) -> None:
-        """Give it back, if it is still ours."""
-        with _locked(self.home), contextlib.suppress(LeaseLost):
+        """Give it back, if it is still ours and its place is still there; it is left over once this process ends."""
+        with contextlib.suppress(LeaseLost, UsageError), _locked(self.home):
             self.check()
             remove_durably(self.home.lease)
+
+    def _is_settled(self) -> bool:
+        return not self.lease.trial or TrialFolder(self.home.trials / self.lease.trial).is_settled()
 
     @contextlib.asynccontextmanager
     async def kept_alive(self, on_lost: Callable[[], None]) -> AsyncIterator[None]:

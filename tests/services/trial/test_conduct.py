@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import shutil
 
 import msgspec
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from pitstop.core.documents import Verdict
 from pitstop.core.durable import append_durably
 from pitstop.core.errors import EngineFailed, UsageError
+from pitstop.core.home import Home
 from pitstop.decisions.lease import Phase, Standing
 from pitstop.decisions.trial import How, Outcome, schedule
 from pitstop.services.lease import LeaseLost, lease_standing, read_lease
@@ -82,6 +84,43 @@ async def test_production_that_somebody_changed_meanwhile_is_not_stopped(tmp_pat
     document = await run(tmp_path, world)
     assert document.state == "failed"
     assert "changed by somebody else" in str(document.log)
+    assert (world.up, world.effects) == (VARIANT, 0)
+    assert document.production.proved_by == "was never touched"
+    assert owed(Home(tmp_path)) == []
+    assert read_lease(Home(tmp_path)) is None
+
+
+async def test_production_that_went_down_while_the_trial_waited_is_started(tmp_path):
+    world = World()
+    document = await run(tmp_path, world)
+    assert document.state == "failed"
+    assert world.boots == [PRODUCTION.fingerprint]
+    assert document.production.restored
+
+
+@pytest.mark.parametrize("lost", ["the state folder", "the lease"])
+async def test_what_is_deleted_under_a_running_trial_does_not_keep_production_down(tmp_path, lost):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    measure = on.crew.measure
+
+    async def while_somebody_tidies_up(site, promised, boot):
+        document = await measure(site, promised, boot)
+        if boot.arm == 1 and lost == "the lease":
+            on.home.lease.unlink(missing_ok=True)
+        elif boot.arm == 1:
+            shutil.rmtree(on.home.root)
+        return document
+
+    on.crew.measure = while_somebody_tidies_up
+    lease = take_lease(on, promise())
+    folder = TrialFolder(on.home.trials / "T1")
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert world.up == PRODUCTION
+    assert document.production.restored
+    assert document.state == ("finished" if lost == "the lease" else "failed")
+    assert read_lease(on.home) is None
 
 
 @pytest.mark.parametrize(("refusals", "back"), [(3, True), (99, False)])
@@ -282,7 +321,7 @@ async def test_a_trial_that_has_seen_enough_halfway_spares_production_the_rest(t
     assert len(world.boots) == 4 + 1  # two of four blocks, and production's return
     assert document.state == "finished"
     assert document.production.restored
-    assert folder.blocks_done() == 2
+    assert folder.blocks_done(promise().trial.boots) == 2
     assert {record.blocks for record in document.verdicts} == {2}
     assert "decided early: better" in str(document.log)
 

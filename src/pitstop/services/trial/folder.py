@@ -67,14 +67,14 @@ class TrialFolder:
         promise = self.promise()
         return replay(promise.boots, steps(self.path), policy_of(promise.trial))
 
-    def blocks_done(self) -> int:
+    def blocks_done(self, planned: int) -> int:
         """How many blocks the verdicts are about: all that were planned, or those before the trial stopped early."""
         early = [
             action.boot.block
             for action, outcome in steps(self.path)
             if action.do is Do.LOOK and action.boot and outcome and outcome.how is How.ENOUGH
         ]
-        return early[0] if early else self.promise().trial.boots
+        return early[0] if early else planned
 
     def save(self, document: TrialDocument) -> None:
         write_durably(self.path / DOCUMENT, encode(document))
@@ -100,6 +100,15 @@ class TrialFolder:
         except UsageError:
             return True
         return state.touched and not state.restored
+
+    def is_settled(self) -> bool:
+        """Whether it came to its end, or its journal says that production is back; a missing folder says neither."""
+        if not (self.path / PROMISE).exists():
+            return False
+        try:
+            return not self.is_open() or self.state().restored
+        except UsageError:
+            return False
 
     def is_open(self) -> bool:
         """Whether the trial has not come to its end: it runs, or its process was killed."""

@@ -18,7 +18,7 @@ from pitstop.stats.sequential import Plan
 
 def verdicts(folder: TrialFolder, promise: Promise, ledger: Ledger | None) -> list[VerdictRecord]:
     """Every judged figure of every variant, as the runs on disk show them."""
-    question = _question(promise, folder.blocks_done())
+    question = _question(promise, folder.blocks_done(promise.trial.boots))
     return judge_arms(read_runs(folder.path, promise, 0), _variants(folder, promise), question, _noise(promise, ledger))
 
 

@@ -87,10 +87,13 @@ class Hands:
         return await self._crew.idle(self._site, self._promise)
 
     async def _take_down(self, _action: Action) -> Outcome:
+        """Look once more: what somebody else put in production's place while we waited is not ours to replace."""
         found = await self._launcher.inspect(self._production)
-        if found is None or found.fingerprint != self._production.fingerprint:
-            what = f"runs as {found.fingerprint}" if found else "is down"
-            return Outcome(How.REFUSED, f"production was changed by somebody else meanwhile: it {what}")
+        changed = "production was changed by somebody else meanwhile: it"
+        if found is None:
+            return Outcome(How.REFUSED, f"{changed} is down")
+        if found.fingerprint != self._production.fingerprint:
+            return Outcome(How.GAVE_UP, f"{changed} runs as {found.fingerprint}")
         await self._stop_engine()
         return Outcome(How.DONE)
 
