@@ -158,6 +158,20 @@ async def test_somebody_elses_stopped_container_is_set_aside_not_removed(bench: 
     assert inspected().id != theirs.id
 
 
+async def test_what_somebody_renamed_is_still_the_engine_and_is_stopped_with_it(bench: Bench):
+    await bench.launcher.start(bench.variant, ENVIRON)
+    docker("rename", NAME, f"{NAME}-aside", check=True)
+    assert (await bench.launcher.inspect(bench.variant)).fingerprint == bench.variant.fingerprint
+    assert await bench.launcher.version(bench.variant) == "0.32.0"
+    docker("create", "--name", NAME, docker_engine.IMAGE, "true", check=True)  # and gave its name to another one
+    with pytest.raises(UsageError, match=f"already up: container {NAME}-aside"):
+        await bench.launcher.start(bench.spec, ENVIRON)
+    await bench.launcher.stop(bench.spec)
+    assert not inspected(f"{NAME}-aside").state.running  # kept, for whoever renamed it
+    await bench.launcher.start(bench.spec, ENVIRON)
+    assert (await bench.launcher.inspect(bench.spec)).fingerprint == bench.spec.fingerprint
+
+
 async def test_a_removal_that_is_under_way_is_waited_for(bench: Bench):
     await bench.launcher.start(bench.spec, ENVIRON)
     removal = asyncio.to_thread(docker, "rm", "--force", NAME)

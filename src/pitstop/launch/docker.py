@@ -54,24 +54,27 @@ class DockerLauncher:
         """End the container and every process in it; its log is kept, and one that pitstop made is removed."""
         engine = engine_of(spec)
         with locked(self._home, spec.engine):
-            found = await engine.inspect(spec.name)
+            found, renamed = await engine.inspect(spec.name), await self._renamed(engine, spec)
             if found is not None:
                 await end(engine, found, spec.stop_timeout_s)
                 await self._put_away(engine, spec, found)
+            if renamed is not None:  # whoever gave it another name wants to keep it, but it holds memory and port
+                await end(engine, renamed, spec.stop_timeout_s)
+                await hold(engine, renamed)
+            if found is not None or renamed is not None:
                 await port_free(spec)
             record.remove(self._home, spec.engine)
 
     async def inspect(self, spec: LaunchSpec) -> Running | None:
         """The container as it runs, with the fingerprint of what it really is; None when it is not up."""
-        engine = engine_of(spec)
-        found = await engine.inspect(spec.name)
-        return await self._running(engine, spec, found) if found is not None and found.is_up else None
+        found = await self.container(spec)
+        return await self._running(engine_of(spec), spec, found) if found is not None and found.is_up else None
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why the running container could not be made again as it is: asked before anything is stopped."""
         if missing := await self.startable(spec):
             return missing
-        found = await engine_of(spec).inspect(spec.name)
+        found = await self.container(spec)
         return await self._why_not_the_same(spec, found) if found is not None and found.is_up else ""
 
     async def startable(self, spec: LaunchSpec) -> str:
@@ -88,29 +91,35 @@ class DockerLauncher:
 
     async def remembered(self, spec: LaunchSpec) -> LaunchSpec:
         """The launch value with the content of the image that runs now, in case its tag is moved meanwhile."""
-        return remember_image(spec, await engine_of(spec).inspect(spec.name))
+        return remember_image(spec, await self.container(spec))
 
     async def foreign_listener(self, spec: LaunchSpec) -> str:
-        found = await engine_of(spec).inspect(spec.name)
+        found = await self.container(spec)
         return await asyncio.to_thread(strangers, spec, found)
 
     async def exit_state(self, spec: LaunchSpec) -> int | None:
-        found = await engine_of(spec).inspect(spec.name)
+        found = await self.container(spec)
         return None if found is None or found.state.running else found.state.exit_code
 
     async def version(self, spec: LaunchSpec) -> str | None:
         """What the engine inside calls its version; None when no command was configured, or it failed."""
-        return await version_inside(engine_of(spec), spec, spec.name)
+        found = await self.container(spec)
+        return await version_inside(engine_of(spec), spec, found.id) if found is not None else None
 
     async def container(self, spec: LaunchSpec) -> Container | None:
-        return await engine_of(spec).inspect(spec.name)
+        """The one under its name; else the one that was started under it and runs on, when somebody renamed that."""
+        engine = engine_of(spec)
+        named = await engine.inspect(spec.name)
+        return named if named is not None and named.is_up else await self._renamed(engine, spec) or named
 
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._home.logs / f"{spec.engine}.log"
 
     async def log_tail(self, spec: LaunchSpec, lines: int = 20) -> list[str]:
         """From the container while it exists, from the kept log after that."""
-        return await container_log(engine_of(spec), spec.name, lines) or logfile.tail(self.log_path(spec), lines)
+        found = await self.container(spec)
+        said = await container_log(engine_of(spec), found.id, lines) if found is not None else []
+        return said or logfile.tail(self.log_path(spec), lines)
 
     async def differences(self, spec: LaunchSpec, found: Container) -> list[str]:
         """What the running container has otherwise than the launch value would make."""
@@ -118,13 +127,23 @@ class DockerLauncher:
         wanted = await engine.twin(run_argv(spec), spec.name)
         return container.differences(found, wanted, spec.engine, spec.secret_digests)
 
+    async def _renamed(self, engine: ContainerEngine, spec: LaunchSpec) -> Container | None:
+        """The container that pitstop started last, when it runs under another name by now; None otherwise."""
+        noted = record.read(self._home, spec.engine)
+        if noted is None or noted.container_id is None:
+            return None
+        found = await engine.inspect(noted.container_id)
+        if found is None or not found.is_up or not is_ours(found, spec):
+            return None
+        return found if found.name.removeprefix("/") != spec.name else None
+
     async def _clear_name(self, engine: ContainerEngine, spec: LaunchSpec) -> None:
-        found = await engine.inspect(spec.name)
+        found = await self.container(spec)
         if found is None:
             return
         if found.is_up:
             raise UsageError(
-                f"engine {spec.engine} is already up: container {spec.name} ({found.id[:12]}), "
+                f"engine {spec.engine} is already up: container {found.name.removeprefix('/')} ({found.id[:12]}), "
                 f"since {found.state.started_at}.",
                 hint=f"Stop it first: pitstop down {spec.engine}.",
             )
