@@ -55,6 +55,11 @@ async def ready(
         await asyncio.sleep(_POLL_S if elapsed < 30 else _SLOW_POLL_S)
 
 
+async def ending(launcher: Launcher, spec: LaunchSpec) -> str:
+    """How an engine that is down ended, as far as anybody knows, with its last lines."""
+    return f"engine {spec.engine} died{await _how(launcher, spec)}. {await _log(launcher, spec)}"
+
+
 async def _is_served(launcher: Launcher, spec: LaunchSpec, report: ReadinessReport) -> bool:
     """Whether this engine answers as it should; raises when somebody else does, or when it never will."""
     if report.readiness in (Readiness.UNREACHABLE, Readiness.LOADING):

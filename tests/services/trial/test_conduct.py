@@ -9,7 +9,7 @@ import pytest
 
 from pitstop.core.documents import Verdict
 from pitstop.core.durable import append_durably
-from pitstop.core.errors import EngineFailed, UsageError
+from pitstop.core.errors import EngineFailed, Unreachable, UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Phase, Standing
 from pitstop.decisions.trial import How, Outcome, schedule
@@ -77,6 +77,30 @@ async def test_an_engine_that_ends_while_it_is_measured_is_an_incident_of_its_ar
     document = await run(tmp_path, world)
     assert world.up == PRODUCTION
     assert [len(arm.incidents) for arm in document.arms] == [0, 2]
+
+
+async def test_how_an_engine_died_is_told_though_a_request_noticed_it_first(tmp_path):
+    world = World(up=PRODUCTION, guard_kills=VARIANT.fingerprint)
+    on = stage(tmp_path, world)
+    measure = on.crew.measure
+
+    async def nothing_answers(site, promised, boot):
+        document = await measure(site, promised, boot)
+        if boot.arm == 1:
+            raise Unreachable("nothing accepts connections")
+        return document
+
+    on.crew.measure = nothing_answers
+    lease = take_lease(on, promise())
+    folder = TrialFolder(on.home.trials / "T1")
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    reasons = [incident["reason"] for incident in document.arms[1].incidents]
+    assert len(reasons) == 2
+    for reason in reasons:
+        assert "nothing accepts connections" in reason
+        assert "engine smol died" in reason
+        assert "CUDA error: an illegal memory access" in reason
 
 
 async def test_production_that_somebody_changed_meanwhile_is_not_stopped(tmp_path):

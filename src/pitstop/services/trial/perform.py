@@ -21,7 +21,7 @@ from pitstop.decisions.trial import Action, Do, How, Outcome
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.memory_back import drop_page_cache, read_memory
-from pitstop.launch.ready import ready
+from pitstop.launch.ready import ending, ready
 from pitstop.services.lease import Held, LeaseLost
 from pitstop.services.lifecycle import Owner
 from pitstop.services.site import Site
@@ -141,8 +141,7 @@ class Hands:
             document.warnings.append(Notice(code=WRONG_ENGINE, text=words))
         keep_run(run_file(self._folder, action.boot, self._promise), document)
         if found is None:
-            tail = "\n".join(await self._launcher.log_tail(spec))
-            raise EngineFailed(f"the engine died while it was measured; its last lines:\n{tail}")
+            raise EngineFailed("the measurement was over, and the engine was down.")
         return Outcome(How.DONE)
 
     async def _stop(self, _action: Action) -> Outcome:
@@ -196,7 +195,7 @@ class Hands:
             self._journal.note(dropped or "the page cache was dropped")
 
     async def _why_failed(self, action: Action, error: PitstopError) -> str:
-        """The guard's words where it had to kill; else what went wrong, and whose hand was in it."""
+        """The guard's words where it had to kill; else what went wrong, and whose hand was in it, or how it ended."""
         if tripped := await self._end_guard():
             return tripped
         site = self._site.with_spec(self._arm_spec(action))
@@ -205,7 +204,16 @@ class Hands:
         if words and action.boot is not None:
             path = run_file(self._folder, action.boot, self._promise)
             keep_run(path, void_run(self._promise, action.boot, self._crew.clock(), words, read_run(path)))
+        if not words and action.do is Do.MEASURE:  # that nothing answers any more tells nobody why
+            words = await self._ending(site)
         return "\n".join(dict.fromkeys([str(error), words])).rstrip()
+
+    async def _ending(self, site: Site) -> str:
+        assert site.spec is not None
+        try:
+            return "" if await site.running() is not None else await ending(self._launcher, site.spec)
+        except PitstopError:
+            return ""
 
     async def _until_ready(self, spec: LaunchSpec) -> Running:
         return await ready(
