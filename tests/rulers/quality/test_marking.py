@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from pitstop.rulers.quality.answers import put_forward
 from pitstop.rulers.quality.keys import NumberKey, WordKey
+from pitstop.rulers.quality.logic import BACKWARDS, HONEST
 from pitstop.rulers.quality.marking import mark_answer
 from support.solver import decimal, forms
 
 F = Fraction
 DAYS = WordKey(("Friday",), {"Friday": ("Freitag",), "Monday": ("Montag",), "Sunday": ("Sonntag",)})
-ROW = WordKey(("Ada", "Ben", "Ida"), {"Ada": (), "Ben": (), "Ida": ()})
-LIARS = WordKey(("Ada", "Ben"), {"Ada": (), "Ben": (), "Ida": ()}, ordered=False)
+ROW = WordKey(("Ada", "Ben", "Ida"), {"Ada": (), "Ben": (), "Ida": ()}, against=BACKWARDS)
+LIARS = WordKey(("Ada", "Ben"), {"Ada": (), "Ben": (), "Ida": ()}, ordered=False, against=HONEST)
 
 RIGHT = [
     (
@@ -138,6 +139,107 @@ WRONG = [
     (F(1234), "", "en", ["Answer: 1.234", "Answer: 12,34", "Answer: 1,23,4"]),
     (F(25, 2), "€", "en", ["Answer: 12.50 %", "Answer: 12.05 €", "Answer: 1250", "Answer: 12.50 cents"]),
 ]
+RIGHT += [
+    (
+        F(12),
+        "",
+        "en",
+        [
+            "Answer: 13, no wait, 12",
+            "The answer is 13. Wait, no, it is 12.",
+            "Answer: 13\n\nNo wait, that is wrong. It is 12.",
+            "The answer is 12, not 13.",
+            "Answer: 12 (not 13)",
+            "12 is the answer.",
+            "Answer - 12",
+            "Answer: 12!",
+            "Answer: the sum of 7 and 5 is 12",
+            "Answer: 7 plus 5 equals 12",
+            "Answer: ~~13~~ 12",
+            "Answer: 12\n\nThe result is the sum of 7 and 5.",
+            "Answer: 12\n\nSo the answer is correct.",
+            "7 + 5 = 12\n\nI hope this helps!",
+            "Is it 13? No, it is 12.",
+            "<answer>12</answer>",
+        ],
+    ),
+    (F(12), "", "de", ["Antwort: 13. Moment, nein, 12.", "Antwort: 13\nDas ist falsch. Antwort: 12"]),
+    (F(30), "€", "en", ["Answer: thirty euros", "Ada pays 30 euros for 6 notebooks."]),
+    (F(21), "", "de", ["Antwort: einundzwanzig"]),
+    (F(62), "", "en", ["After 30 rounds, x = 62.", "x is 62 after 30 rounds.", "Answer: x_{30} = 62"]),
+    (
+        F(5, 3),
+        "",
+        "en",
+        [
+            "Answer: 5/3 ≈ 1.67",
+            "Answer: x = 5/3 or approximately 1.67",
+            "Answer: 5/3 which is about 1.667",
+            "Answer: 1.666...",
+            "Answer: 1.6666…",
+            "Answer: 1.(6)",
+            "Answer: 1.666666666666",
+            "Answer: {5 \\over 3}",
+            "Answer: 5÷3",
+            "Answer: \\frac{-5}{-3}",
+            "Answer: -(-5/3)",
+            "Answer: (5)/(3)",
+            "Answer: <sup>5</sup>/<sub>3</sub>",
+        ],
+    ),
+    (
+        F(-5, 3),
+        "",
+        "en",
+        ["Answer: minus 5/3", "Answer: \\frac{5}{-3}", "Answer: (-5)/3", "Answer: x = - \\frac{5}{3}"],
+    ),
+    (F(1512, 5), "€", "en", ["Answer: EUR302.40", "Answer: 302 euros and 40 cents"]),
+    (
+        F(25, 2),
+        "m/s",
+        "en",
+        ["Answer: 750 m/min", "Answer: 12.5\\,\\frac{\\text{m}}{\\text{s}}", "Answer: 12.5 m.s^-1"],
+    ),
+    (F(25, 2), "m/s", "de", ["Antwort: 45 Stundenkilometer"]),
+    (F(41, 91), "", "en", ["Answer: 41 out of 91", "Answer: 41/91 or about 45.1%", "Answer: 41/91 ≈ 45 %"]),
+    (
+        F(10**13),
+        "",
+        "en",
+        ["Answer: 10\\!,000\\!,000\\!,000\\!,000", "Answer: 1 × 10¹³", "Answer: 10{\\,}000{\\,}000{\\,}000{\\,}000"],
+    ),
+]
+WRONG += [
+    (
+        F(12),
+        "",
+        "en",
+        [
+            f"Answer: {one}"
+            for one in (
+                ">12", "≥ 12", "\\leq 12", "x != 12", "±12", "\\pm 12", "at least 12", "more than 12", "minus 12",
+                "minus twelve", "√12", "\\sqrt{12}", "12²", "12^2", "12x", "12k", "12 thousand", "12 Mio",
+                "twelve hundred", "half of 12", "twice 12", "12 squared", "12 halves", "12 and a half", "12 + x",
+                "anything but 12", "I don't know, 12?", "x = 13, y = 12", "12. Wait, actually 13.",
+                "12\nCorrection: 13", "12\n\nActually, that's wrong. It is 13.", "12\n\nI made a mistake. 7 + 6 = 13.",
+                "12\n\nAnswer: 13",
+            )
+        ],
+    ),
+    (F(13), "", "en", ["\\boxed{12} or \\boxed{13}"]),
+    (F(5, 3), "", "en", ["Answer: 5/3 ≈ 1.76", "Answer: 5/3 = 1.67", "Answer: 5/3²", "Answer: 1.66…1"]),
+    (
+        F(25, 2),
+        "m/s",
+        "en",
+        [
+            f"Answer: 12.5 {unit}"
+            for unit in ("mph", "cm/s", "m/min", "ft/s", "knots", "m/s²", "s/m", "\\frac{\\text{km}}{\\text{h}}")
+        ]
+        + ["\\boxed{12.5}\\,\\text{km/h}"],
+    ),
+    (F(30), "€", "en", ["Answer: 30 dollars", "Answer: £30", "Answer: 30 million euros", "Answer: thirty cents"]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -173,6 +275,25 @@ def test_a_wrong_number_is_wrong_however_near_it_looks(value, unit, language, re
         (LIARS, "Answer: Ben and Ada", True),
         (LIARS, "Answer: Ben, Ada, Ida", False),
         (LIARS, "Answer: Ben", False),
+        (DAYS, "Answer: Friday, not Monday", True),
+        (DAYS, "If today is Monday, it will be Friday.", True),
+        (DAYS, "Answer: Monday + 4 days = Friday", True),
+        (DAYS, "Friday is 4 days from Monday.", True),
+        (DAYS, "Answer: the day after Friday", False),
+        (DAYS, "Answer: Friday + 1", False),
+        (DAYS, "Answer: every day except Friday", False),
+        (DAYS, "Answer: Friday\n\nWait, that is wrong, it is Sunday.", False),
+        (DAYS, "Answer: weder Freitag noch Montag", False),
+        (ROW, "Answer: 1. Ada 2. Ben 3. Ida", True),
+        (ROW, "Answer:\n1. Ada\n2. Ben\n3. Ida", True),
+        (ROW, "Answer:\nAda\nBen\nIda\n\nIda is last.", True),
+        (ROW, "Answer: Ada, Ben, Ida, Ada", False),
+        (ROW, "Answer: Ada, Ben, Ida (from right to left)", False),
+        (LIARS, "Ada and Ben are the liars.", True),
+        (LIARS, "The liars are Ada and Ben; the rest tell the truth.", True),
+        (LIARS, "Answer: Ada and Ben tell the truth", False),
+        (LIARS, "Answer: neither Ada nor Ben", False),
+        (LIARS, "Answer: Ada or Ben", False),
     ],
 )
 def test_words_are_right_when_they_are_those_and_no_others(key, reply, right):
@@ -214,7 +335,25 @@ def test_nothing_that_is_said_breaks_the_judge(text, value, language):
     mark_answer(ROW, text, language)
 
 
-HOSTILE = ("1", "1,", "Answer: ", "\\boxed{", "(", "1/", "*", "is ", "1 ", "\\frac{1}{", "\\overline{", "= ", "€ ")
+HOSTILE = (
+    "Wait, no. ",
+    "1. a\n",
+    "that is wrong 1 ",
+    "12 is ",
+    "1",
+    "1,",
+    "Answer: ",
+    "\\boxed{",
+    "(",
+    "1/",
+    "*",
+    "is ",
+    "1 ",
+    "\\frac{1}{",
+    "\\overline{",
+    "= ",
+    "€ ",
+)
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

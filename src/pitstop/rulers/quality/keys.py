@@ -30,6 +30,7 @@ class WordKey:
     right: tuple[str, ...]
     spellings: Mapping[str, tuple[str, ...]]  # every option, the wrong ones too
     ordered: bool = True
+    against: str = field(default="", repr=False)  # a pattern: what turns an answer that names the right ones round
 
     @property
     def words(self) -> str:

@@ -17,6 +17,9 @@ _SPELLINGS = {day: (german,) for day, german in zip(WEEKDAYS, _GERMAN, strict=Tr
     "Saturday": ("Samstag", "Sonnabend")
 }
 
+BACKWARDS = r"\bright to left\b|\brechts nach links\b"
+HONEST = r"^(?!.*\b(?:lie|lies|liars?|lying|lüg\w*|rest|others?|anderen)\b).*\b(?:truth\w*|honest|wahrheit|ehrlich)\b"
+
 
 def sequence(draw: Draw, language: Language) -> Question:
     """The next number of an even sequence."""
@@ -69,7 +72,7 @@ def seating(draw: Draw, language: Language) -> Question:
         what_de="die fünf Namen von links nach rechts, mit Kommas dazwischen",
     )  # fmt: skip
     assert left == [truth]
-    return Question(question, WordKey(truth, dict.fromkeys(people, ())))
+    return Question(question, WordKey(truth, dict.fromkeys(people, ()), against=BACKWARDS))
 
 
 def knaves(draw: Draw, language: Language) -> Question:
@@ -92,7 +95,7 @@ def knaves(draw: Draw, language: Language) -> Question:
         "Wer lügt?",
         what_en="the names of all liars, with commas between", what_de="die Namen aller Lügner mit Kommas dazwischen",
     )  # fmt: skip
-    return Question(question, WordKey(liars, dict.fromkeys(people, ()), ordered=False))
+    return Question(question, WordKey(liars, dict.fromkeys(people, ()), ordered=False, against=HONEST))
 
 
 _Claim = tuple[list[int], str, int]

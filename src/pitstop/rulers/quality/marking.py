@@ -6,14 +6,25 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pitstop.rulers.quality.answers import put_forward
+from pitstop.rulers.quality.answers import hedges, put_forward, without_contrast
 from pitstop.rulers.quality.keys import NumberKey, WordKey, terminates
+from pitstop.rulers.quality.number_words import with_digits
 from pitstop.rulers.quality.numerals import Numeral, numerals
+from pitstop.rulers.quality.plain import plain_text
 from pitstop.rulers.quality.task import Language
 from pitstop.rulers.quality.units import unit_named
 
-_SIDES = re.compile(r"=|≈|≅|\bentspricht\b|\bthat is\b|\bi\.e\.", re.IGNORECASE)
+_SIDES = re.compile(r"(=|≈|≅|\b(?:equals|is|makes?|gives|ist|ergibt|entspricht|that is)\b|\bi\.e\.)", re.IGNORECASE)
+_ROUNDED = frozenset("≈≅")
 _ROUNDED_FROM = 4  # decimal places from which a rounded value shows that the exact one was known
+_CUT_FROM = 8  # and one that was cut off, where nothing says so
+_RELATIVE = re.compile(r"\b(?:which|das|also)\b", re.IGNORECASE)
+_IN_PASSING = re.compile(r"\b(?:after|for|nach|für)\s+(?:the\s+)?\Z", re.IGNORECASE)
+_REFERRED_TO = re.compile(
+    r"\b(?:after|from|before|since|than|today is|nach|vor|ab|seit|heute ist)\s+"
+    r"(?:(?:an?|the|einem|ein|dem)\s+)?\Z",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -27,34 +38,86 @@ class Mark:
 
 def mark_answer(key: NumberKey | WordKey, answer: str, language: Language) -> Mark:
     """Judge a reply in prose."""
-    stated = put_forward(answer)
-    if not stated:
-        return Mark(False, "", "no answer is stated")
-    return mark_number(key, stated, language) if isinstance(key, NumberKey) else mark_words(key, stated)
+    if isinstance(key, WordKey):
+        stated = put_forward(answer, lambda part: bool(_named(key, part)))
+        return mark_words(key, stated) if stated else _NOTHING
+    stated = put_forward(answer, lambda part: _states_number(part, language))
+    return mark_number(key, stated, language) if stated else _NOTHING
 
 
 def mark_number(key: NumberKey, stated: str, language: Language) -> Mark:
-    """Every number that is stated must be the right one: of `12 = 24/2` both, of `12 or 13` only one."""
-    sides = [numerals(side, language) for side in _SIDES.split(stated)]
-    singles = [side[0] for side in sides if len(side) == 1] or [number for side in sides for number in side]
+    """Every number that is stated must be the right one: of `12 = 24/2` both, of `12 or 13` only one.
+
+    Beside the right one, a rounded one (`≈ 1.67`) has to be rounded rightly.
+    """
+    sides = _sides(stated, language)
+    singles = [side for side in sides if len(side.claimed) == 1] or [
+        _Side(side.rounded, (number,)) for side in sides for number in side.claimed
+    ]
     if not singles:
-        return _small_word(key, stated)
-    if not sides[-1] and len(singles) > 1:
+        return Mark(False, stated, "no number is stated")
+    if not sides[-1].claimed and len(singles) > 1:
         return Mark(False, stated, "more than one answer is stated")
-    wrong = [number for number in singles if not _is(key, number)]
+    wrong = [side for side in singles if not _is(key, side.claimed[0])]
+    if len(wrong) < len(singles):
+        wrong = [side for side in wrong if not (side.rounded and _is(key, side.claimed[0], from_places=0))]
     return Mark(not wrong, stated, f"it is {key.words}" if wrong else "")
 
 
 def mark_words(key: WordKey, stated: str) -> Mark:
     """The options that are named must be the right ones and no others."""
-    named = _named(key, stated)
+    stated_last = stated.rpartition("=")[2]
+    named = _named(key, stated_last)
     if not named:
         return Mark(False, stated, "none of the possible answers is named")
-    fits = named == list(key.right) if key.ordered else sorted(named) == sorted(key.right)
+    rest = _options(key).sub(" ", stated_last.casefold())
+    if hedges(rest) or re.search(r"\+\s*\d", rest) or (key.against and re.search(key.against, rest, re.IGNORECASE)):
+        return Mark(False, stated, "the answer is left open, or turned round")
+    fits = named == list(key.right) if key.ordered else sorted(set(named)) == sorted(key.right)
     return Mark(fits, stated, "" if fits else f"it is {key.words}")
 
 
-def _is(key: NumberKey, number: Numeral) -> bool:
+_NOTHING = Mark(False, "", "no answer is stated")
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What stands on one side of an equals sign. `rounded`: that sign was `≈`."""
+
+    rounded: bool
+    claimed: tuple[Numeral, ...]
+
+
+def _sides(stated: str, language: Language) -> list[_Side]:
+    if not re.search(r"\d", stated):
+        stated = plain_text(with_digits(stated))
+    parts = ["", *_SIDES.split(stated)]
+    sides = []
+    for sign, text, following in zip(parts[::2], parts[1::2], [*parts[2::2], ""], strict=True):
+        found = numerals(text, language)
+        if following and len(found) == 1 and _is_context(text, found[0], sign):
+            found = []
+        passing = [number for number in found if _IN_PASSING.search(text, 0, number.start)]
+        claimed = [number for number in found if number not in passing] or found
+        once = len({(number.values, number.unit) for number in claimed}) == 1
+        sides.append(_Side(sign in _ROUNDED, tuple(claimed[:1] if once else claimed)))
+    return sides
+
+
+def _is_context(text: str, number: Numeral, sign: str) -> bool:
+    """Whether the only number left of a sign is not what the right side is: `after 30 rounds x`, but `12, which`."""
+    before = re.search(r"\w", text[: number.start])
+    after = re.search(r"\w", _RELATIVE.sub("", text[number.end :]))
+    return bool(before or (after and not sign))
+
+
+def _states_number(part: str, language: Language) -> bool:
+    """Whether one number is stated, as against none or some that are only mentioned."""
+    return any(len(side.claimed) == 1 for side in _sides(without_contrast(part), language))
+
+
+def _is(key: NumberKey, number: Numeral, from_places: int | None = None) -> bool:
+    """`from_places`: decimal places from which a rounded value will do, where the exact one stands beside it."""
     wanted = key.value
     if number.unit is not None:
         unit = unit_named(key.unit)
@@ -64,35 +127,39 @@ def _is(key: NumberKey, number: Numeral) -> bool:
             return False
         else:
             wanted = key.value * unit.factor / number.unit.factor
-    return any(value == wanted or _rounds_to(value, wanted, number.places) for value in number.values)
+    if from_places is None:
+        from_places = number.places + 1 if terminates(wanted) else _ROUNDED_FROM
+    return any(
+        value == wanted or _rounds_to(value, wanted, number.places, from_places) or _begins(number, value, wanted)
+        for value in number.values
+    )
 
 
-def _rounds_to(value: Fraction, wanted: Fraction, places: int) -> bool:
-    """Whether `value` is `wanted`, which has no end, rounded to at least four places."""
-    return places >= _ROUNDED_FROM and not terminates(wanted) and abs(value - wanted) * 2 * 10**places <= 1
+def _rounds_to(value: Fraction, wanted: Fraction, places: int, from_places: int) -> bool:
+    return places >= from_places and abs(value - wanted) * 2 * 10**places <= 1
 
 
-def _small_word(key: NumberKey, stated: str) -> Mark:
-    """`twelve` is a number too, as long as it is the only one."""
-    known = {word: value for value, words in enumerate(_WORDS) for word in words.split()}
-    found = [known[word] for word in re.findall(r"[^\W\d_]+", stated.casefold()) if word in known]
-    if len(found) != 1:
-        return Mark(False, stated, "no number is stated" if not found else "more than one answer is stated")
-    right = key.value == found[0]
-    return Mark(right, stated, "" if right else f"it is {key.words}")
+def _begins(number: Numeral, value: Fraction, wanted: Fraction) -> bool:
+    """Whether `value` is the beginning of `wanted`, which has no end: `1.666…`."""
+    enough = number.places >= (2 if number.goes_on else _CUT_FROM)
+    missing = abs(wanted) - abs(value)
+    return enough and not terminates(wanted) and value * wanted > 0 and 0 <= missing * 10**number.places < 1
 
 
 def _named(key: WordKey, stated: str) -> list[str]:
-    spelled = {spelling.casefold(): option for option, forms in key.spellings.items() for spelling in (option, *forms)}
-    longest_first = sorted(spelled, key=len, reverse=True)
-    pattern = re.compile("|".join(rf"(?<!\w){re.escape(spelling)}(?!\w)" for spelling in longest_first))
-    found = [spelled[match[0]] for match in pattern.finditer(stated.casefold())]
-    return list(dict.fromkeys(found))
+    """The options that a text puts forward, in order; said twice at once is said once."""
+    spelled = _spelled(key)
+    text = stated.casefold()
+    found = [
+        spelled[match[0]] for match in _options(key).finditer(text) if not _REFERRED_TO.search(text, 0, match.start())
+    ]
+    return [option for number, option in enumerate(found) if number == 0 or option != found[number - 1]]
 
 
-_WORDS = (
-    "zero null", "one eins", "two zwei", "three drei", "four vier", "five fünf", "six sechs", "seven sieben",
-    "eight acht", "nine neun", "ten zehn", "eleven elf", "twelve zwölf", "thirteen dreizehn", "fourteen vierzehn",
-    "fifteen fünfzehn", "sixteen sechzehn", "seventeen siebzehn", "eighteen achtzehn", "nineteen neunzehn",
-    "twenty zwanzig",
-)  # fmt: skip
+def _options(key: WordKey) -> re.Pattern[str]:
+    longest_first = sorted(_spelled(key), key=len, reverse=True)
+    return re.compile("|".join(rf"(?<!\w){re.escape(spelling)}(?!\w)" for spelling in longest_first))
+
+
+def _spelled(key: WordKey) -> dict[str, str]:
+    return {spelling.casefold(): option for option, forms in key.spellings.items() for spelling in (option, *forms)}

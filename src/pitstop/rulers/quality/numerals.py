@@ -19,12 +19,28 @@ _BLANK = " \u00a0\u2009\u202f"
 _GROUPED = rf"\d{{1,3}}(?:[{_BLANK}'’_]\d{{3}})+(?![\d])(?:[.,]\d+)?"
 _PLAIN = rf"(?:{_GROUPED}|\d(?:[\d.,]*\d)?|[.,]\d+)"
 _TOKEN = re.compile(
-    rf"(?<![\w.,])(?P<sign>(?<![\w)\]%])[-+]\s?)?(?:"
+    rf"(?<![\w.,])(?P<sign>(?<![\w)\]%])[-+]\s{{0,2}})?(?:"
     rf"(?P<whole>\d+)[{_BLANK}]+(?:and |und )?(?P<top>\d+)\s?/\s?(?P<bottom>\d+)"
-    rf"|(?P<over>{_PLAIN})\s?/\s?(?P<under>{_PLAIN})"
+    rf"|(?P<over>{_PLAIN})\s?/\s?(?P<flip>-\s?)?(?P<under>{_PLAIN})"
     rf"|(?P<cyclic>\d*[.,]\d*)\\overline\{{(?P<cycle>\d+)\}}"
     rf"|(?P<plain>{_PLAIN})(?:[eE](?P<e>[-+]?\d{{1,3}})(?!\w)|\s?(?:[×x*·])\s?10(?:\^|\*\*)(?P<power>-?\d{{1,3}}))?"
     rf")(?![\d])"
+)
+
+_NEAR_CHARS = 24
+_BEFORE = re.compile(
+    r"(?:[√±≤≥≠<]|(?<![-=])>|\b(?:at (?:least|most)|(?:more|less|fewer|greater|larger|smaller) than|up to|mindestens"
+    r"|höchstens|mehr als|weniger als|bis zu|half(?: of)?|twice|double|hälfte von|doppelte von|doppelt|root of|sqrt"
+    r"|wurzel aus|log|ln))\s*[({]?\s*\Z",
+    re.IGNORECASE,
+)
+_GLUED = re.compile(r"[^\W\d_]|_\w")  # 12x, 12k, 12_3
+_BEHIND = re.compile(
+    r"[²³⁴⁵⁶⁷⁸⁹^°]|\s?[+×·*]\s?[^\W\d]|\s*√|\s?π"
+    r"|\s+(?:and|und)\s+(?:an?|eine?n?)\s+(?:half|third|quarter|halb|drittel|viertel)"
+    r"|\s*(?:hundred|thousand|[mb]illions?|trillions?|dozen|k|squared|cubed|halves|thirds|quarters|fifths|times|degrees?"
+    r"|hundert|tausend|millionen|mio|milliarden?|mrd|billionen|dutzend|hoch|quadrat|halbe|drittel|viertel|fünftel|grad)\b",
+    re.IGNORECASE,
 )
 
 
@@ -35,6 +51,7 @@ class Numeral:
     values: frozenset[Fraction]
     unit: Unit | None
     places: int
+    goes_on: bool  # an ellipsis follows
     start: int
     end: int
 
@@ -53,14 +70,23 @@ def _numeral(match: re.Match[str], text: str, language: Language) -> Numeral:
     decimal = re.search(r"[.,](\d+)$", match["plain"] or "")
     places = len(decimal[1]) if decimal else 0
     unit, end = unit_around(text, match.start(), match.end())
-    return Numeral(values, unit, places, match.start(), end)
+    goes_on = text.startswith("…", match.end()) or text.startswith(" …", match.end())
+    if _BEFORE.search(text, max(0, match.start() - _NEAR_CHARS), match.start()) or _behind(text, match.end(), end):
+        values = frozenset()
+    return Numeral(values, unit, places, goes_on, match.start(), end)
+
+
+def _behind(text: str, end: int, end_of_unit: int) -> bool:
+    """Whether something follows that makes it another number, or a part of something that is none."""
+    return bool((end == end_of_unit and _GLUED.match(text, end)) or _BEHIND.match(text, end_of_unit))
 
 
 def _values(match: re.Match[str], language: Language) -> set[Fraction]:
     if match["whole"]:
         return _fraction({Fraction(match["top"])}, {Fraction(match["bottom"])}, Fraction(match["whole"]))
     if match["over"]:
-        return _fraction(_plain(match["over"], language), _plain(match["under"], language))
+        signed = {-value if match["flip"] else value for value in _plain(match["under"], language)}
+        return _fraction(_plain(match["over"], language), signed)
     if match["cycle"]:
         return {_cyclic(match["cyclic"].replace(",", "."), match["cycle"])}
     exponent = int(match["e"] or match["power"] or 0)
