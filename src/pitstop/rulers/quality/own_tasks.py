@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import keyword
+import math
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -83,14 +86,31 @@ def read_folder(folder: Path) -> list[Instance]:
 def parse(text: str, name: str, where: str) -> Instance:
     """One task; UsageError in a sentence."""
     try:
-        task = msgspec.convert(tomllib.loads(text), OwnTask)
+        told = tomllib.loads(text)
+        _only_json(told)
+        task = msgspec.convert(told, OwnTask)
         kind, key = _key(task)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError, ZeroDivisionError) as error:
+    except RecursionError as error:
+        raise UsageError(f"{where}: it is nested too deeply.", hint=_HINT) from error
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, ValueError) as error:
         raise UsageError(f"{where}: {str(error).rstrip('.')}.", hint=_HINT) from error
     return Instance(f"{kind}/{task.language}/{name}", kind, Level(task.level), task.language, task.prompt.strip(), key)
 
 
+def _only_json(told: Any) -> None:
+    """Everything here is sent or compared as JSON, which has neither dates nor infinity."""
+    if isinstance(told, dict):
+        told = list(told.values())
+    if isinstance(told, list):
+        for one in told:
+            _only_json(one)
+    elif not isinstance(told, str | int | float) or (isinstance(told, float) and not math.isfinite(told)):
+        raise ValueError(f"{told} cannot be written as JSON; put it into quotes if a text is meant")
+
+
 def _key(task: OwnTask) -> tuple[Kind, Key]:
+    if not task.prompt.strip():
+        raise ValueError("`prompt` is empty")
     if task.code is not None and task.answer is None and task.tools is None:
         return Kind.CODE, _code(task.code)
     if task.tools is not None and task.code is None:
@@ -106,25 +126,51 @@ def _answer(answer: _Answer) -> NumberKey | WordKey:
     if answer.number is not None:
         if answer.unit and unit_named(answer.unit) is None:
             raise ValueError(f"the unit {answer.unit!r} is not known")
-        return NumberKey(Fraction(str(answer.number).replace(" ", "")), answer.unit)
+        return NumberKey(_number(answer.number), answer.unit)
     options = answer.options if isinstance(answer.options, dict) else {word: [] for word in answer.options}
     spellings = {word: tuple(forms) for word, forms in options.items()}
     missing = [word for word in answer.words if word not in spellings]
     if missing:
         raise ValueError(f"`words` names {missing[0]!r}, which is none of the `options`")
+    _tell_apart(spellings)
     return WordKey(tuple(answer.words), spellings, ordered=not answer.any_order)
 
 
+def _number(told: str | float) -> Fraction:
+    try:
+        return Fraction(str(told).replace(" ", ""))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError(f'`number` is {told!r}; it is written as in 12, 12.5 or "3/4"') from error
+
+
+def _tell_apart(spellings: Mapping[str, Sequence[str]]) -> None:
+    """Each spelling must name one option, or an answer with it could not be judged."""
+    named: dict[str, str] = {}
+    for option, forms in spellings.items():
+        for spelling in (option, *forms):
+            if not spelling.strip():
+                raise ValueError(f"one of the spellings of {option!r} is empty")
+            if named.setdefault(spelling.casefold(), option) != option:
+                raise ValueError(f"{spelling!r} may mean {named[spelling.casefold()]!r} and {option!r}")
+
+
 def _code(code: _Code) -> CodeKey:
-    if not code.function.isidentifier():
+    if not code.function.isidentifier() or keyword.iskeyword(code.function):
         raise ValueError(f"{code.function!r} is no name of a function")
     if not code.tests:
         raise ValueError("[code] has no tests")
+    if any(test.raises and test.value is not None for test in code.tests):
+        raise ValueError("a test has `value` or `raises`, not both")
     expected = tuple(Expected(test.value, test.raises) for test in code.tests)
     return CodeKey(code.function, tuple(tuple(test.args) for test in code.tests), expected)
 
 
 def _tools(tools: _Tools, answer: _Answer | None) -> ToolKey:
+    if not tools.offered:
+        raise ValueError("[tools] offers no tool")
+    unfit = [tool.name for tool in tools.offered if not re.fullmatch(r"[\w-]{1,64}", tool.name, re.ASCII)]
+    if unfit:
+        raise ValueError(f"{unfit[0]!r} is no name of a tool: letters, digits, _ and - are, up to 64")
     unknown = [call.name for call in tools.calls if call.name not in {tool.name for tool in tools.offered}]
     if unknown:
         raise ValueError(f"the call of {unknown[0]!r} is of no tool that is offered")
