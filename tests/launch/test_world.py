@@ -16,6 +16,7 @@ from pitstop.launch.compose import dialect
 from pitstop.launch.container_engine import create_argv, registry_digest
 from pitstop.launch.mark import Mark
 from pitstop.launch.proc import Process
+from pitstop.launch.strays import is_for_port
 from pitstop.launch.tree import Root, Witness
 
 TABLE = """\
@@ -432,3 +433,18 @@ def test_a_process_in_the_middle_of_becoming_another_is_looked_at_again(monkeypa
     # A kernel thread never shows an environment, and is not waited for.
     answers[:] = [{}]
     assert tree._witness(Process(11, 2, 0, 5, "S", "kworker")).silent
+
+
+@pytest.mark.parametrize(
+    ("config", "host", "is_for"),
+    [
+        ({"Cmd": ["serve", "--port", "8001"]}, {}, True),
+        ({"Cmd": ["serve", "--port=8001"]}, {}, True),
+        ({"Env": ["PORT=8001"]}, {}, True),
+        ({}, {"PortBindings": {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "8001"}]}}, True),
+        ({"Cmd": ["serve", "--port", "80010"], "Env": ["PORT=18001"]}, {}, False),
+    ],
+)
+def test_which_containers_are_for_an_engines_port(config, host, is_for):
+    found = container.Container(id="1", name="/stray", path="serve", config=config, host=host)
+    assert is_for_port(found, 8001) is is_for

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from pitstop.core.config.engine import ComposeLaunch, DockerLaunch, Engine, Knob, ScriptLaunch
+from pitstop.core.errors import EngineFailed
 from pitstop.core.home import Home
 from pitstop.launch.launcher import OBSERVED
 from pitstop.launch.plan import plan
@@ -177,6 +178,24 @@ class TestScriptAroundDocker(LauncherContract):
         assert _policy() == "no"
         await bench.launcher.start(bench.spec, ENVIRON)
         assert _policy() == "unless-stopped"
+
+    async def test_what_came_up_under_another_name_is_stopped_and_the_script_is_quoted(self, bench: Bench, tmp_path):
+        """A script that names its container by a knob: the engine's port would be taken from production."""
+        await bench.launcher.start(bench.spec, ENVIRON)
+        before = (tmp_path / "start.sh").read_text()
+        renamed = before.replace(SCRIPT_NAME, f"{SCRIPT_NAME}-2").replace("exec docker", "echo for a test; docker")
+        (tmp_path / "start.sh").write_text(f"{renamed}exit 9\n")
+        await bench.launcher.stop(bench.spec)
+        try:
+            with pytest.raises(EngineFailed, match=f"-2 instead of {SCRIPT_NAME}; that was stopped") as caught:
+                await bench.launcher.start(bench.variant, ENVIRON)
+            assert "for a test" in caught.value.hint
+            assert "tiny" not in caught.value.hint  # what production's container had said
+            (tmp_path / "start.sh").write_text(before)
+            await bench.launcher.start(bench.spec, ENVIRON)
+            assert (await bench.launcher.inspect(bench.spec)).fingerprint == bench.spec.fingerprint
+        finally:
+            run("docker", "rm", "--force", "--volumes", f"{SCRIPT_NAME}-2", check=False)
 
     async def test_a_container_that_somebody_else_made_is_not_the_variant(self, bench: Bench, tmp_path):
         await bench.launcher.start(bench.variant, ENVIRON)

@@ -36,6 +36,10 @@ class ContainerEngine:
             raise
         return container.parse(done)
 
+    async def up(self) -> frozenset[str]:
+        """The ids of all containers that run."""
+        return frozenset((await self._do(["ps", "--quiet", "--no-trunc"], _QUICK_S)).split())
+
     async def run(self, argv: Sequence[str], secret_values: Mapping[str, str]) -> str:
         """Run a whole `docker run --detach …`; returns the container's id."""
         environ = {**self.environ, **secret_values}

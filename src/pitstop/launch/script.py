@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.core.errors import EngineFailed, UsageError
@@ -21,12 +21,14 @@ from pitstop.launch.launcher import OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.mark import Mark
 from pitstop.launch.process import ProcessLauncher
+from pitstop.launch.strays import end_strays
 from pitstop.launch.tree import Root
 
 _APPEARS_WITHIN_S = 180.0  # a script may create a container from a large image first
 _AFTER_ITS_END_S = 15.0  # once the script has ended, what it started should be there
 _POLL_S = 0.1
 _MISSES = 5  # a program in the middle of becoming another one is out of sight for a moment
+_SAID_LINES = 20
 _SETTLED_S = 2.0  # a shell has become the engine by then
 
 
@@ -48,8 +50,15 @@ class ScriptLauncher:
                 )
             await asyncio.to_thread(taken.refuse_taken_port, spec)
             held = record.read(self._home, spec.engine)
+            before = await engine_of(spec).up() if spec.name else frozenset()
             self._process.spawn(spec, secrets)
-            running = await self._appeared(spec)
+            try:
+                running = await self._appeared(spec)
+            except asyncio.CancelledError:
+                await self._end_strays(spec, before)
+                raise
+            except EngineFailed as error:
+                raise EngineFailed(error.message + await self._end_strays(spec, before), hint=error.hint) from error
             await self._give_policy_back(spec, held)
             return running
 
@@ -128,7 +137,7 @@ class ScriptLauncher:
         while True:
             state = await self._process.exit_state(spec)
             if state not in (None, 0):
-                raise await self._failed(spec, f"ended with exit code {state}")
+                raise self._failed(spec, f"ended with exit code {state}")
             running = await self.inspect(spec)
             # By its mark alone the script itself looks like the engine, until it has ended, or turns out to be it.
             is_settled = spec.name or "pidfile" in spec.options or state == 0 or loop.time() > began + _SETTLED_S
@@ -138,10 +147,19 @@ class ScriptLauncher:
                 deadline = min(deadline, loop.time() + _AFTER_ITS_END_S)
                 misses = misses + 1 if await self._has_died(spec) else 0
                 if misses >= _MISSES:
-                    raise await self._failed(spec, "brought up an engine that died at once")
+                    of_engine = await container_log(engine_of(spec), spec.name, _SAID_LINES) if spec.name else []
+                    raise self._failed(spec, "brought up an engine that died at once", of_engine)
             if loop.time() > deadline:
-                raise await self._failed(spec, "did not bring up an engine")
+                raise self._failed(spec, "did not bring up an engine")
             await asyncio.sleep(_POLL_S)
+
+    async def _end_strays(self, spec: LaunchSpec, before: frozenset[str]) -> str:
+        """End a script that failed, and what it brought up under another name; what that was, as a sentence."""
+        if not spec.name:
+            return ""
+        await self._process.end(spec, None)
+        strays = await end_strays(engine_of(spec), spec, before)
+        return f" It brought up {' and '.join(strays)} instead of {spec.name}; that was stopped." if strays else ""
 
     async def _has_died(self, spec: LaunchSpec) -> bool:
         """Whether what the script brought up is there to see, and down."""
@@ -152,8 +170,10 @@ class ScriptLauncher:
             return await asyncio.to_thread((Path(spec.cwd or ".") / name).exists)
         return True  # nothing with the mark is left, and nothing else was named to look for
 
-    async def _failed(self, spec: LaunchSpec, what: str) -> EngineFailed:
-        lines = "\n".join(f"  {line}" for line in await self.log_tail(spec))
+    def _failed(self, spec: LaunchSpec, what: str, of_engine: Sequence[str] = ()) -> EngineFailed:
+        """With the script's own last words; a container under the name may still be the one before."""
+        of_script = logfile.tail(self.log_path(spec), _SAID_LINES, this_start_only=True)
+        lines = "\n".join(f"  {line}" for line in (*of_script, *of_engine))
         return EngineFailed(
             f"the start script of engine {spec.engine} {what}: {command.shown(spec.argv)}.", hint=f"It said:\n{lines}"
         )
