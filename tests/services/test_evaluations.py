@@ -100,6 +100,9 @@ def test_grades_between_right_and_wrong_are_not_judged(tmp_path):
     [figure] = read(written(tmp_path / "a.json", told)).figures.values()
     assert figure.status is Status.UNAVAILABLE
     assert "0.5" in figure.reason
+    verdict = verdict_of(tmp_path / "a.json", written(tmp_path / "b.json", inspect_log(30)))
+    assert verdict.verdict is Verdict.UNDECIDED
+    assert "answers are graded" in verdict.reason
 
 
 def test_results_of_lm_eval_find_their_samples_beside_them(tmp_path):

@@ -60,6 +60,13 @@ def test_the_same_answers_are_equivalent_within_ten_percent():
     assert found.interval[0] < 1 < found.interval[1]
 
 
+def test_tasks_that_one_arm_alone_answered_are_left_out_and_it_is_said():
+    some = {task: one for task, one in marks(25).items() if task in TASKS[3:]}
+    found = judged(score(marks(25)), score(some, reply="v"))
+    assert "of 25 (p" in found.reason
+    assert "3 of 28 tasks have an answer in one arm alone, and were left out" in found.reason
+
+
 def test_repeats_decide_what_one_pass_cannot():
     one = judged(score(marks(25)), score(marks(21), reply="v"))
     many = judged(score(marks(25, repeats=5)), score(marks(21, repeats=5), reply="v"))

@@ -108,6 +108,10 @@ def _words(
         parts.append(
             f"two runs of one engine differ by about {noise.sd * production.share * tasks:.1f} tasks ({noise.source})"
         )
+    alone = len(production.tasks.keys() ^ variant.tasks.keys())
+    if alone:
+        every = len(production.tasks.keys() | variant.tasks.keys())
+        parts.append(f"{alone} of {every} tasks have an answer in one arm alone, and were left out")
     copies = production.copies + variant.copies
     if copies:
         parts.append(f"{copies} repeats were left out, for they said word by word what another had said")

@@ -122,7 +122,7 @@ def _figure(tool: str, case: str, samples: Mapping[str, list[Any]]) -> Figure:
     between = [value for each in samples.values() for value in each if value not in (0, 1)]
     if between:
         reason = f"answers are graded, as with {between[0]!r}, not right or wrong; such scores are not judged"
-        return _score(tool, case, None, len(samples), reason, {})
+        return _score(tool, case, None, len(samples), reason, {"set": f"{tool} {case}"})
     marks = {name: [int(value) for value in each] for name, each in samples.items()}
     mean = math.fsum(sum(each) / len(each) for each in marks.values()) / len(marks)
     return _score(tool, case, mean, len(samples), "", {"set": f"{tool} {case}", "marks": marks})
