@@ -254,8 +254,34 @@ async def test_an_engine_that_is_gone_ends_the_run_and_its_silence_is_no_answer(
         served.script = dying
         with pytest.raises(EngineFailed, match="stopped answering"):
             await ruler.Quality().measure(replace(bench_at(served), keep=kept.append))
-    assert {one.outcome for one in kept} <= {"right", "failed"}
-    assert sum(one.outcome == "failed" for one in kept) <= 1
+    assert {one.outcome for one in kept} == {"right"}
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+async def test_what_an_engine_broke_off_when_it_died_is_asked_again_and_a_crash_that_it_survives_is_not(parallel):
+    kept = []
+    right = right_answers(settings_of())
+    async with engine(answering(right)) as served:
+        count = iter(range(1000))
+        script = served.script
+
+        async def crashing(seen, wire):
+            number = next(count)
+            if number == 6:
+                wire.cut()
+                return
+            if number == 14:
+                await served.stop()
+            await script(seen, wire)
+
+        served.script = crashing
+        with pytest.raises(EngineFailed, match="stopped answering"):
+            await ruler.Quality().measure(replace(bench_at(served, parallel=parallel), keep=kept.append))
+    assert [one.outcome for one in kept].count("failed") == 1
+    async with engine(answering(right)) as served:
+        bench = replace(bench_at(served, parallel=parallel), answered=tuple(kept), keep=kept.append)
+        result = await ruler.Quality().measure(bench)
+    assert [one.outcome for one in result.tasks].count("right") == 27
 
 
 async def test_a_server_that_takes_no_seed_is_asked_without():

@@ -127,6 +127,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.records: list[TaskRecord] = []
         self._unreachable = 0
+        self._doubtful: list[tuple[Instance, int, Said]] = []
         self._sandboxes = asyncio.Semaphore(_SANDBOXES)
 
     async def ask(self, pending: Sequence[Pending]) -> None:
@@ -138,14 +139,26 @@ class _Run:
                     group.create_task(self._line(group, questions, len(pending)))
         except BaseExceptionGroup as several:
             raise _first(several) from several
+        for failed in self._doubtful:
+            await self._judge(*failed)
 
     async def _line(self, group: asyncio.TaskGroup, questions: Iterator[Pending], total: int) -> None:
         for instance, repeat in questions:
             self.asker.bench.progress(f"quality {instance.name}", len(self.records), total)
             said = await self._ask_within_context(instance, repeat)
             self._count(said, total)
-            if not said.unreachable:
-                group.create_task(self._judge(instance, repeat, said))
+            for one in self._to_judge(instance, repeat, said):
+                group.create_task(self._judge(*one))
+
+    def _to_judge(self, instance: Instance, repeat: int, said: Said) -> list[tuple[Instance, int, Said]]:
+        """A request that failed is a result once the engine answers again; were it gone, the task would be missing."""
+        if said.unreachable:
+            return []
+        self._doubtful.append((instance, repeat, said))
+        if said.error:
+            return []
+        told, self._doubtful = self._doubtful, []
+        return told
 
     async def _ask_within_context(self, instance: Instance, repeat: int) -> Said:
         """A server that does not tell its context tells it when it refuses the budget: then what it leaves is asked."""
