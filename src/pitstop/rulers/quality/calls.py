@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pitstop.client.tool_calls import ToolCall
+from pitstop.rulers.quality.answers import said as without_thought
 from pitstop.rulers.quality.keys import Call, ToolKey
 
-_LEFT_IN_TEXT = (
-    "<tool_call",
-    "[TOOL_CALLS]",
-    "<|tool_call",
-    "<function=",
-    "<function_call",
-    '"arguments":',
-    '"parameters":',
-)
+_TEMPLATES = re.compile(r"<\|?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>")
+_AS_JSON = r'"(?:arguments|parameters|args)"\s*:'
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ def judge_calls(key: ToolKey, made: Sequence[ToolCall], answer: str) -> CallsMar
         broken = malformed(call, key)
         if broken:
             return CallsMark(False, malformed=True, reason=broken)
-    if not made and key.calls and any(sign in answer for sign in _LEFT_IN_TEXT):
+    if _written(key, without_thought(answer), told=bool(made)):
         return CallsMark(False, malformed=True, reason="a call was written into the answer instead of being made")
     if len(made) != len(key.calls):
         return CallsMark(False, reason=f"{_times(len(made))} instead of {_times(len(key.calls))}: {key.words}")
@@ -45,6 +40,16 @@ def judge_calls(key: ToolKey, made: Sequence[ToolCall], answer: str) -> CallsMar
         if wrong:
             return CallsMark(False, reason=f"call {number}: {wrong}")
     return CallsMark(True)
+
+
+def _written(key: ToolKey, answer: str, *, told: bool) -> bool:
+    """Whether a call stands in the answer: in a template's form, as JSON or as `get_weather(city="Oslo")`.
+
+    The latter two may tell of a call that was really made, where one was (`told`).
+    """
+    names = "|".join(re.escape(tool["function"]["name"]) for tool in key.tools)
+    in_words = re.compile(rf"{_AS_JSON}|\b(?:{names})(?:\.call)?\(")
+    return bool(_TEMPLATES.search(answer) or (not told and in_words.search(answer)))
 
 
 def malformed(call: ToolCall, key: ToolKey) -> str:
