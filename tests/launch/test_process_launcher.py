@@ -17,6 +17,7 @@ from pitstop.core.home import Home
 from pitstop.launch import orphans, proc, record
 from pitstop.launch.launcher import LaunchSpec
 from pitstop.launch.process import ProcessLauncher
+from support.embedded import free_port
 from support.launch_contract import (
     ENVIRON,
     Bench,
@@ -29,7 +30,7 @@ from support.launch_contract import (
     until,
 )
 
-PORT = 23100
+PORT = free_port()
 
 
 def spec_of(*how: str, engine: str = "tiny", **more) -> LaunchSpec:

@@ -12,9 +12,10 @@ from pitstop.engines.adapter import Readiness, ReadinessReport
 from pitstop.launch import logfile, memory_back, ready
 from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.process import ProcessLauncher
+from support.embedded import free_port
 from support.launch_contract import tiny
 
-PORT = 23600
+PORT = free_port()
 ENDPOINT = Endpoint(f"http://127.0.0.1:{PORT}/v1", "tiny")
 LOADING, UNREACHABLE = ReadinessReport(Readiness.LOADING, "503"), ReadinessReport(Readiness.UNREACHABLE, "refused")
 READY = ReadinessReport(Readiness.READY, models=("tiny",))

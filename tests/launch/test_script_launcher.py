@@ -12,9 +12,10 @@ from pitstop.core.home import Home
 from pitstop.launch import proc, script
 from pitstop.launch.launcher import OBSERVED
 from pitstop.launch.plan import plan
+from support.embedded import free_port
 from support.launch_contract import ENVIRON, TINY, Bench, LauncherContract, cleaned, is_alive, listening, until
 
-PORT = 23300
+PORT = free_port()
 START = """#!/bin/sh
 # The user's own launcher: defaults are production, the environment overrides them.
 cd "$(dirname "$0")" || exit 1

@@ -12,9 +12,10 @@ from pitstop.launch import cgroup, proc
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.plan import plan
 from pitstop.launch.systemd import SystemdLauncher
+from support.embedded import free_port
 from support.launch_contract import ENVIRON, SECRET, Bench, LauncherContract, tiny
 
-PORT = 23500
+PORT = free_port()
 FAKE = Path(__file__).parents[1] / "support" / "fake_systemctl.py"
 
 
