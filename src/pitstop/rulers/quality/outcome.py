@@ -17,16 +17,15 @@ from pitstop.rulers.quality.sandbox import Box, SandboxFailed
 from pitstop.rulers.quality.task import Instance, Kind
 
 _SHORT_CHARS = 400  # a refusal is short; a long answer that begins with an apology is an answer
+_OPENING = re.compile(r"[^.!?\n]*[.!?\n]?[^.!?\n]*")  # two sentences: `I'm sorry. I can't help with that.`
 _REFUSAL = re.compile(
-    r"^(?:i['’]?m (?:really )?sorry|i am sorry|sorry|unfortunately"
-    r"|i (?:can(?:no|['’])t|cannot|am unable|am not able|won['’]t)"
-    r"|as an ai|es tut mir leid|tut mir leid|leider|ich kann (?:das |dir |ihnen |dabei )?(?:leider )?nicht|als ki)",
+    r"\bI(?:['’]?m| am)? (?:\w+ ){0,3}?(?:can['’]?t|cannot|can not|unable|not able|won['’]?t|will not|decline|refuse)\b"
+    r"|\bas an? AI\b.{0,60}\b(?:can['’]?t|cannot|unable|not able)\b"
+    r"|\b(?:kann|darf|werde|möchte) ich\b.{0,40}\bnicht\b|\bich (?:kann|darf|werde|möchte)\b.{0,60}\bnicht\b"
+    r"|\b(?:ich bin|bin ich)\b.{0,20}\bnicht in der Lage\b|\bich (?:muss|lehne)\b.{0,40}\bab(?:lehnen)?\b",
     re.IGNORECASE,
 )
-_UNABLE = re.compile(
-    r"\b(?:can(?:no|['’])t|cannot|unable|not able|won['’]t|kann\b.{0,60}\bnicht|nicht in der lage|unmöglich)",
-    re.IGNORECASE,
-)
+_ANSWERED = re.compile(r"\b(?:answer|antwort)\b[*_ ]*:|\\boxed", re.IGNORECASE)
 
 
 class Outcome(StrEnum):
@@ -115,6 +114,7 @@ def _in_words(instance: Instance, mark: Mark, answer: str) -> Judged:
 
 
 def is_refusal(answer: str) -> bool:
-    """A short answer that begins by being sorry or unable, and says that it will not."""
+    """A short answer that begins by saying that it cannot or will not, and then does not."""
     text = without_thought(answer)
-    return len(text) <= _SHORT_CHARS and bool(_REFUSAL.match(text)) and bool(_UNABLE.search(text))
+    opening = _OPENING.match(text.lstrip("*_#> "))
+    return len(text) <= _SHORT_CHARS and bool(opening and _REFUSAL.search(opening[0])) and not _ANSWERED.search(text)
