@@ -13,6 +13,7 @@ from pitstop.core.errors import EngineFailed, Unreachable, UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Phase, Standing
 from pitstop.decisions.trial import How, Outcome, schedule
+from pitstop.launch.command import CommandFailed, Failure
 from pitstop.services.lease import LeaseLost, lease_standing, read_lease
 from pitstop.services.trial import journal as journal_module
 from pitstop.services.trial.conduct import conduct, recover, take_lease
@@ -170,6 +171,35 @@ async def test_a_refused_restore_is_tried_again_and_in_the_end_a_person_is_asked
     assert (await recover(on, folder)).production.restored
     assert world.up == PRODUCTION
     assert not owed(on.home)
+
+
+@pytest.mark.parametrize(("looks", "back"), [(50, True), (999, False)])
+async def test_a_restore_waits_some_minutes_for_a_container_engine_that_is_being_upgraded(tmp_path, looks, back):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    inspect, measure, paused = on.site.launcher.inspect, on.crew.measure, []
+    away = iter(())
+
+    async def measured(*args):
+        nonlocal away
+        away = iter(range(looks))
+        return await measure(*args)
+
+    async def inspected(spec):
+        for _ in away:
+            raise CommandFailed(Failure.DAEMON_DOWN, ["docker", "container"], "Cannot connect to the Docker daemon")
+        return await inspect(spec)
+
+    async def pause(seconds):
+        paused.append(seconds)
+
+    on.crew.measure, on.site.launcher.inspect, on.crew.pause = measured, inspected, pause
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert document.production.restored is back
+    assert sum(paused) < 600  # then a person is called
 
 
 def _then_refuse_starts(measure, world, refusals):

@@ -18,7 +18,7 @@ from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreac
 from pitstop.core.units import format_duration
 from pitstop.decisions.incidents.specifics import admission_shortfall
 from pitstop.decisions.trial import Action, Do, How, Outcome
-from pitstop.launch.command import CommandFailed
+from pitstop.launch.command import CommandFailed, Failure
 from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.memory_back import drop_page_cache, read_memory
 from pitstop.launch.ready import ending, ready
@@ -33,6 +33,8 @@ from pitstop.services.trial.record import PROOF, Proof, keep_run, read_run, run_
 from pitstop.services.trial.roles import Crew
 from pitstop.services.undisturbed import WRONG_ENGINE
 
+# An upgrade of the container engine's packages takes its daemon away for a minute or two, at night above all.
+_DAEMON_POLL_S, _DAEMON_POLLS = 5.0, 60
 _BOOT_TRIES = 3  # where the engine says that memory is missing, which may still be on its way back
 
 
@@ -159,7 +161,7 @@ class Hands:
         if action.attempt > 1:
             await self._crew.pause(min(2.0 ** (action.attempt - 1), 30.0))
         await self._end_guard()
-        found = await self._launcher.inspect(self._production)
+        found = await self._found(_DAEMON_POLLS if action.attempt == 1 else 0)
         fits = found is not None and found.fingerprint == self._production.fingerprint
         if not fits or action.attempt > 1:
             await self._stop_engine()
@@ -168,6 +170,18 @@ class Hands:
             await self._launcher.start(self._production, self._site.environ)
         await self._until_ready(self._production)
         return Outcome(How.DONE)
+
+    async def _found(self, polls: int) -> Running | None:
+        """What is up, as soon as whoever launches it can tell; a daemon that is away is asked again so often."""
+        for _ in range(polls):
+            try:
+                return await self._launcher.inspect(self._production)
+            except CommandFailed as error:
+                if error.failure is not Failure.DAEMON_DOWN:
+                    raise
+                self._crew.say(error.message)
+            await self._crew.pause(_DAEMON_POLL_S)
+        return await self._launcher.inspect(self._production)
 
     async def _prove(self, _action: Action) -> Outcome:
         found = await self._launcher.inspect(self._production)
