@@ -129,6 +129,9 @@ async def test_each_kind_of_answer_has_an_outcome_of_its_own():
     assert figure_of(result, "all", "cut_off_share").detail["count"] == 1
     assert figure_of(result, "all", "malformed_tool_call_share").detail["count"] == 2
     assert all(one.reason for one in result.tasks if one.outcome != "right")
+    [told] = [notice.text for notice in result.warnings if notice.code == "requests-failed"]
+    assert "1 of 28 attempts failed" in told
+    assert "broken" in told
 
 
 async def test_a_right_answer_in_another_language_is_neither_right_nor_wrong():

@@ -49,6 +49,7 @@ class Quality:
                 await check_parallel(asker, drawn.instances, manner)
             asker.result.tasks = _in_order(drawn, [*bench.answered, *run.records])
             asker.result.figures += score_figures(drawn, asker.result.tasks, bench.settings.quality)
+            _tell_failures(asker)
             return asker.result
 
 
@@ -102,6 +103,15 @@ async def _takes_seeds(asker: Asker) -> bool:
         text = f"the server takes no seed ({reply.record.error}), so it draws as it likes"
         asker.result.warnings.append(Notice(code="quality-seed", text=text))
     return not plain.ok
+
+
+def _tell_failures(asker: Asker) -> None:
+    """They count against the score, and a score of a server that refuses all requests says nothing of its answers."""
+    tasks = asker.result.tasks
+    failed = [one.reason for one in tasks if one.outcome == Outcome.FAILED]
+    if failed:
+        text = f"{len(failed)} of {len(tasks)} attempts failed, and count as not right: {failed[0]}"
+        asker.result.warnings.append(Notice(code="requests-failed", text=text))
 
 
 def _pending(bench: Bench, drawn: TaskSet) -> list[Pending]:
