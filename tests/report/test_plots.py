@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pitstop.report.plots.bars import Bar, share_bars
@@ -154,6 +154,7 @@ finite = st.floats(-1e15, 1e15)
 
 
 @given(finite, finite, st.integers(2, 10))
+@example(421052631631579.0, 421052631631579.0, 2)
 def test_ticks_are_round_few_and_inside(one: float, other: float, wanted: int) -> None:
     scale = linear(min(one, other), max(one, other), 0, 100, ticks=wanted)
     assert 1 <= len(scale.ticks) <= 13

@@ -90,6 +90,11 @@ def round_ticks(low: float, high: float, wanted: int) -> tuple[float, ...]:
     """About `wanted` multiples of 1, 2 or 5 times a power of ten between `low` and `high`."""
     rough = (high - low) / max(1, wanted)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    steps = [m * power for m in (1, 2, 5, 10)]
+    fitting = next(index for index, step in enumerate(steps) if step >= rough * 0.999)
+    return _multiples(low, high, steps[fitting]) or _multiples(low, high, steps[max(0, fitting - 1)])
+
+
+def _multiples(low: float, high: float, step: float) -> tuple[float, ...]:
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return tuple(index * step for index in range(first, min(last, first + _MOST_TICKS) + 1))
