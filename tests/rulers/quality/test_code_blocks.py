@@ -63,6 +63,8 @@ def test_the_function_is_found(reply):
         "```python\nclass A:\n    def f(self, n):\n        return n\n```",
         "<think>```python\ndef f(n): return 1\n```",
         "```python\nfrom solution import f\n```",
+        "```python\nfrom nothing.at.all\ndef f(n):\n    return n + 1\n```",
+        "```python\ndef f(n):\n    return n + 1\n\nprint(f(1)\n```",
         "```python\nif __name__ == '__main__':\n    f = 1\n```",
         "class A:\n    def f(self, n):\n        return n\n",
     ],

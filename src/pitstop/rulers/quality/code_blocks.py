@@ -17,6 +17,7 @@ _CLOSES_WITHIN = 3  # blanks: a fence that stands further in than the opening on
 _BEGINNING = re.compile(r"[ \t]*(?:(?:def|async def|class|import|from)\b|@|\w+\s*=)")
 _COMPOUND = re.compile(r"[ \t]*(?:class|def|async|if|elif|else|for|while|with|try|except|finally|match|case)\b.*:\s*$")
 _SPAN = re.compile(r"(`{1,3})(?:py|python3?[ \t]+)?([^`\n]+)\1")
+_PROSE = re.compile(r"[A-ZÄÖÜ][\w'’]*,? [\w'’]+\b(?! *[=(])")
 _LINES = 300  # of bare text around the function that are looked at
 _ENDS = 40
 
@@ -32,7 +33,9 @@ def code_for(answer: str, function: str) -> str:
     for blocks in (_python(fenced(reading, lax=lax)) for lax in (False, True) for reading in readings):
         if code := _of_blocks(blocks, function):
             return code
-    parts = [*reversed(_python(fenced(text)) or [text]), *(span[1] for span in _SPAN.findall(text)[:_ENDS])]
+    if blocks := _python(fenced(text)):
+        return next(filter(None, (_before_prose(block, function) for block in reversed(blocks))), "")
+    parts = [text, *(span[1] for span in _SPAN.findall(text)[:_ENDS])]
     return next(filter(None, (_bare(part, function) for part in parts)), "")
 
 
@@ -89,6 +92,16 @@ def _of_blocks(blocks: Sequence[str], function: str) -> str:
         return with_needed(blocks[last], tree, others).strip() if tree else ""
     except RecursionError:  # of code nested as deep as no answer is
         return blocks[last].strip()
+
+
+def _before_prose(block: str, function: str) -> str:
+    """A block without the prose at its end. Code that is broken stays so: nothing else is left out."""
+    lines = block.split("\n")
+    for end in [i for i, line in enumerate(lines) if _PROSE.match(line)][:_ENDS]:
+        code = "\n".join(lines[:end])
+        if defines(code, function):
+            return code.strip()
+    return ""
 
 
 def _bare(text: str, function: str) -> str:
