@@ -99,6 +99,13 @@ def test_a_single_missed_reading_only_starts_the_quiet_time_anew():
     assert watch([QUIET] * 3 + [None] + [QUIET] * 20)[:2] == (Rest.IDLE, 100)
 
 
+def test_a_server_that_told_before_is_waited_for_while_it_is_restarted():
+    anew = Activity(running=0, finished=0, generation_tokens=0)
+    assert watch([QUIET] * 3 + [None] * 20 + [anew] * 20)[:2] == (Rest.IDLE, 290)
+    rest, at, state = watch([QUIET] * 3 + [None] * 100)
+    assert (rest, at, state.why) == (Rest.GAVE_UP, 600, "an answer of the server")
+
+
 def test_no_idle_time_asked_for_needs_no_counters():
     assert watch([None], Policy(0, 600))[0] is Rest.IDLE
 

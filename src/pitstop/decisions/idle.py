@@ -54,7 +54,9 @@ class State:
     why: str = "nothing read yet"  # what it waits for, in words
 
 
-MAX_BLIND_READINGS = 5  # an engine may miss a reading while it is busy; five in a row are an answer
+# An engine may miss a reading while it is busy; five in a row are an answer, unless it has told something before: then
+# it is wedged, or being restarted, and may yet come to rest.
+MAX_BLIND_READINGS = 5
 
 
 def decide(state: State, now: Activity | None, policy: Policy, now_s: float, minute_of_day: int) -> tuple[State, Rest]:
@@ -66,7 +68,7 @@ def decide(state: State, now: Activity | None, policy: Policy, now_s: float, min
         return replace(state, why="no idle time was asked for"), Rest.IDLE
     if policy.idle_for_s > 0:
         state = _fold(state, now, now_s)
-    if state.blind_readings >= MAX_BLIND_READINGS:
+    if state.last is None and state.blind_readings >= MAX_BLIND_READINGS:
         return state, Rest.BLIND
     long_enough = policy.idle_for_s <= 0 or _quiet_for(state, now_s) >= policy.idle_for_s
     unclear = policy.idle_for_s > 0 and now is not None and now.own_on_their_way  # it may hide somebody else's
