@@ -119,6 +119,7 @@ def test_killed_at_any_step_recovery_stops_what_may_be_up_and_restores(arms, blo
     else:
         assert names(then) == ["finish"]
     assert end.ending is not Ending.RUNNING
+    assert end.position <= len(boots)  # "3 of 2 boots done" was said of a recovery
 
 
 def test_recovery_of_a_trial_that_had_failed_to_restore_tries_again():

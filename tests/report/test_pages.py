@@ -85,6 +85,12 @@ def test_the_verdict_comes_first_in_a_sentence() -> None:
     assert "is back with the fingerprint it had" in text
 
 
+def test_an_arm_without_figures_is_worse_for_a_reason_and_not_by_an_effect() -> None:
+    crashed = made.verdict(ratio=None, interval=None, reason="boots without a figure: 2 of the variant, 0 of production")
+    page = " ".join(" ".join(read_page(render_trial(made.trial(verdicts=[crashed]))).text).split())
+    assert re.search(r"k2 is worse than production on decode \([^)]*\): boots without a figure: 2 of the variant", page)
+
+
 def test_production_that_is_not_back_is_said_in_the_head_of_the_page() -> None:
     lost = ProductionRecord(engine="qwen", fingerprint_before="aa")
     page = render_trial(made.trial(production=lost, state="not-restored"))

@@ -117,6 +117,7 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     """Show what is up, where the memory goes, who holds the lease, and whether anything is owed."""
     from pitstop.cli.status_tables import memory_lines, status_record, status_table
     from pitstop.client.loop import run
+    from pitstop.decisions.lease import Standing
     from pitstop.services.lease import lease_standing
     from pitstop.services.lifecycle import status as look
     from pitstop.services.memory_table import memory_table
@@ -141,7 +142,9 @@ def status(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
     if lease is not None:
         shell.say(f"Lease: {standing.value}, {lease.purpose} (process {lease.holder.pid}).")
     for debt in debts:
-        shell.say(f"Trial {debt} owes a restore: pitstop trial recover")
+        is_under_way = standing is Standing.HELD and lease is not None and lease.trial == debt
+        owes = "is under way: pitstop trial status" if is_under_way else "owes a restore: pitstop trial recover"
+        shell.say(f"Trial {debt} {owes}")
 
 
 @guarded

@@ -125,7 +125,9 @@ def _once(shell: Shell, sites: list[Site], policy: Any, hands: Hands) -> None:
     import asyncio
 
     from pitstop.core.errors import ExitCode
+    from pitstop.decisions.lease import Standing
     from pitstop.decisions.watchdog import Health
+    from pitstop.services.lease import lease_standing
     from pitstop.services.watchdog.watch import watch_once
 
     seen: list[dict[str, Any]] = []
@@ -136,6 +138,8 @@ def _once(shell: Shell, sites: list[Site], policy: Any, hands: Hands) -> None:
 
     steps = asyncio.run(watch_once(sites, policy, hands, report))
     shell.document({"schema": "pitstop.watch", "version": 1, "engines": seen})
+    if lease_standing(shell.home(), time.monotonic())[1] is Standing.ABANDONED:  # its restore could not be finished
+        shell.finish(ExitCode.NOT_RESTORED)
     well = {Health.GENERATING, Health.LOADING, Health.BUSY, Health.SATURATED, Health.THROTTLED}
     if len(steps) < len(sites) or any(step.health not in well for step in steps):
         shell.finish(ExitCode.UNREACHABLE)

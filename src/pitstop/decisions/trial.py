@@ -181,7 +181,7 @@ def _after_stop(state: State, action: Action, outcome: Outcome, policy: Policy) 
         return replace(state, next=Do.STOP, attempt=action.attempt + 1)
     if outcome.how is not How.DONE:
         return _ended(state, outcome, Do.RESTORE)
-    state = replace(state, attempt=1, position=state.position + 1)
+    state = replace(state, attempt=1, position=min(state.position + 1, len(state.boots)))
     if state.ending is not Ending.RUNNING or state.boot is None:
         return replace(state, next=Do.RESTORE)
     whole_block = state.boot.block != state.boots[state.position - 1].block

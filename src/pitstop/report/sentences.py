@@ -109,11 +109,13 @@ def _variant_sentence(trial: TrialDocument, name: str) -> Sentence:
 
 def _one(each: VerdictRecord, trial: TrialDocument) -> str:
     what = f"{metric_title(each.metric)} ({row_label(each.ruler, each.case, trial.plan)})"
+    why = shorten(each.reason.split("; ")[0], 160)
     if each.verdict is Verdict.UNDECIDED:
         seen = f", {change(each.ratio)} seen" if each.ratio is not None else ""
-        why = shorten(each.reason.split("; ")[0], 160)
         return f"undecided on {what}{seen}{': ' if why else ''}{why}"
     effect = f"{change(each.ratio)}, 95 % interval {change_interval(each.interval)}"
+    if each.ratio is None and why:  # its boots crashed, or were stopped: that is the verdict's ground, and no effect is
+        effect = why
     if each.verdict is Verdict.EQUIVALENT:
         return f"equivalent to production on {what}: {effect}"
     return f"{each.verdict.value} than production on {what}: {effect}"

@@ -62,19 +62,24 @@ async def up(
 ) -> Running:
     """Start the engine and wait until it is ready. One that was started here and does not get ready is stopped again.
 
-    One that is up as ordered is left alone; one that is up with other settings is refused.
+    One that is up as ordered is left alone. One that is up with other settings is refused, unless knobs were turned for
+    this launch: then a person said what is to run, and it is launched anew (`up --set IMAGE=…` goes back in one step).
     """
     launcher = _launcher(site)
     with _leased(home, site, "up", steady_s):
         found = await launcher.inspect(spec)
-        if found is not None and found.fingerprint != spec.fingerprint:
+        is_another = found is not None and found.fingerprint != spec.fingerprint
+        if found is not None and is_another and not spec.overrides:
             raise UsageError(
                 f"engine {site.name} is up with other settings ({found.fingerprint}, not {spec.fingerprint}).",
-                hint=f"Use `pitstop restart {site.name}` with the same --set to change them.",
+                hint=f"`pitstop restart {site.name}` starts it with those of the configuration.",
             )
-        if found is not None:  # somebody else's start, or an earlier one: waited for, and never stopped by us
+        if found is not None and not is_another:  # somebody's earlier start: waited for, and never stopped by us
             return await _until_ready(site, spec, say)
         async with guarded(spec) as owner:
+            if is_another:
+                say(f"stopping {site.name}")
+                await launcher.stop(spec)
             return await _started(site, spec, say, owner)
 
 
