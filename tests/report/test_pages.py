@@ -86,7 +86,8 @@ def test_the_verdict_comes_first_in_a_sentence() -> None:
 
 
 def test_an_arm_without_figures_is_worse_for_a_reason_and_not_by_an_effect() -> None:
-    crashed = made.verdict(ratio=None, interval=None, reason="boots without a figure: 2 of the variant, 0 of production")
+    why = "boots without a figure: 2 of the variant, 0 of production"
+    crashed = made.verdict(ratio=None, interval=None, reason=why)
     page = " ".join(" ".join(read_page(render_trial(made.trial(verdicts=[crashed]))).text).split())
     assert re.search(r"k2 is worse than production on decode \([^)]*\): boots without a figure: 2 of the variant", page)
 
