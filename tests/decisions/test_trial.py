@@ -114,7 +114,8 @@ def test_killed_at_any_step_recovery_stops_what_may_be_up_and_restores(arms, blo
     if touched and (Do.TAKE_DOWN, How.GAVE_UP) in [(action.do, outcome and outcome.how) for action, outcome in torn]:
         touched = False  # it stood back from what somebody else had put in production's place
     if touched and not found.restored:
-        assert names(then) == ["stop", "restore", "prove", "finish"]
+        was_restoring = torn[-1][0].do in (Do.RESTORE, Do.PROVE) and torn[-1][0].attempt == 1
+        assert names(then) == [*([] if was_restoring else ["stop"]), "restore", "prove", "finish"]
         assert end.restored
     else:
         assert names(then) == ["finish"]

@@ -137,14 +137,20 @@ def replay(boots: tuple[Boot, ...], journal: Iterable[tuple[Action, Outcome | No
 
 
 def recovering(state: State) -> State:
-    """The same trial for somebody who only wants production back: stop what may be up, then restore."""
+    """The same trial for somebody who only wants production back: stop what may be up, then restore.
+
+    A restore that was on its first attempt is begun anew without that: nothing but production can be up any more, and
+    it looks first. (A take-down, and later attempts, may have told it to end.)
+    """
     if state.ending is Ending.RUNNING or state.ending is Ending.NOT_RESTORED:
         ending, reason = Ending.INTERRUPTED, state.reason or "recovered after the trial's process had gone"
     else:
         ending, reason = state.ending, state.reason
     if not state.touched or state.restored:
         return replace(state, next=Do.FINISH, ending=ending, reason=reason)
-    return replace(state, next=Do.STOP, attempt=1, ending=ending, reason=reason)
+    first_attempt = (state.next, state.attempt) in ((Do.PROVE, 1), (Do.RESTORE, 2))  # the second has not begun
+    then = Do.RESTORE if first_attempt else Do.STOP
+    return replace(state, next=then, attempt=1, ending=ending, reason=reason)
 
 
 def _after_waiting(state: State, _action: Action, outcome: Outcome, _policy: Policy) -> State:

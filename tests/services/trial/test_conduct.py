@@ -173,6 +173,30 @@ async def test_a_refused_restore_is_tried_again_and_in_the_end_a_person_is_asked
     assert not owed(on.home)
 
 
+@pytest.mark.parametrize("killed_at", ["ready", "proving"])
+async def test_production_that_is_up_again_is_not_taken_down_once_more_by_a_recovery(tmp_path, killed_at):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    until_ready, generate = on.site.adapter.readiness, on.crew.generate
+
+    async def killed(*_args, **deadline):
+        if len(world.boots) == 5 and (killed_at == "ready" or not deadline):
+            raise Killed
+        return await until_ready(on.site.endpoint)
+
+    on.site.adapter.readiness, on.crew.generate = killed, killed
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    with pytest.raises(Killed):
+        await conduct(on, folder, promise(), lease)
+    boots = list(world.boots)
+    _forget_the_holder(on.home)
+    on.site.adapter.readiness, on.crew.generate = until_ready, generate
+    assert (await recover(on, folder)).production.restored
+    assert (world.up, world.boots) == (PRODUCTION, boots)
+
+
 @pytest.mark.parametrize(("looks", "back"), [(50, True), (999, False)])
 async def test_a_restore_waits_some_minutes_for_a_container_engine_that_is_being_upgraded(tmp_path, looks, back):
     world = World(up=PRODUCTION)
