@@ -442,6 +442,10 @@ def test_a_process_in_the_middle_of_becoming_another_is_looked_at_again(monkeypa
         ({"Cmd": ["serve", "--port=8001"]}, {}, True),
         ({"Env": ["PORT=8001"]}, {}, True),
         ({}, {"PortBindings": {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "8001"}]}}, True),
+        ({"Env": ["VLLM_PORT=8001"], "Cmd": ["serve"]}, {}, True),
+        ({"Env": ["OPENAI_API_BASE_URL=http://127.0.0.1:8001"], "Cmd": ["webui"]}, {}, False),
+        ({"Cmd": ["proxy", "--upstream=http://127.0.0.1:8001"]}, {}, False),
+        ({"Env": ["MAX_TOKENS=8001"]}, {}, False),
         ({"Cmd": ["serve", "--port", "80010"], "Env": ["PORT=18001"]}, {}, False),
     ],
 )

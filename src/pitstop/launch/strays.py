@@ -29,9 +29,14 @@ async def end_strays(engine: ContainerEngine, spec: LaunchSpec, before: frozense
 
 
 def is_for_port(found: Container, port: int) -> bool:
-    """Whether it publishes the port, or its command or environment names it. Pure."""
-    words = [found.path, *(found.config.get("Cmd") or ()), *found.environment.values()]
-    named = {part for word in words for part in (word, word.rpartition("=")[2], word.rpartition(":")[2])}
+    """Whether it publishes the port, or its command or a variable called PORT says that it will listen there. Pure.
+
+    A client of the port names it in a URL, and is nobody's stray.
+    """
+    words = [found.path, *(found.config.get("Cmd") or ())]
+    words += [value for key, value in found.environment.items() if key.upper().endswith("PORT")]
+    addresses = [word for word in words if "://" not in word]
+    named = {part for word in addresses for part in (word, word.rpartition("=")[2], word.rpartition(":")[2])}
     return port in found.published_ports or str(port) in named
 
 
