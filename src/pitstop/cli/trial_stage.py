@@ -27,6 +27,7 @@ from pitstop.services.trial.crew import real_crew
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.prepare import Kind, draw_up, refuse_what_cannot_work, trial_named, with_memory
 from pitstop.services.trial.promise import Promise
+from pitstop.services.trial.roles import Unfit, as_it_should_be
 from pitstop.supply.patch_launch import refuse_unfit, unfit
 
 
@@ -55,8 +56,7 @@ def why_refused(shell: Shell, promise: Promise, site: Site) -> str:
 
 def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
     """Run the trial to its end under a lease and a live view."""
-    stage, view = _stage(shell, promise, site)
-    stage.crew.unfit = partial(_unfit, shell.config().patch)
+    stage, view = _stage(shell, promise, site, partial(_unfit, shell.config().patch))
     lease = take_lease(stage, promise)
     folder = TrialFolder(stage.home.trials / promise.id)
     try:
@@ -121,7 +121,7 @@ def _call_for_help(shell: Shell, promise: Promise) -> None:
         shell.note(f"warning: {problem}")
 
 
-def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]:
+def _stage(shell: Shell, promise: Promise, site: Site, unfit: Unfit = as_it_should_be) -> tuple[Stage, LiveView]:
     arms = [arm.name for arm in promise.arms]
     view = LiveView(arms, shell.console(stderr=True), available=lambda: read_memory().available_bytes)
     home = shell.home()
@@ -129,7 +129,8 @@ def _stage(shell: Shell, promise: Promise, site: Site) -> tuple[Stage, LiveView]
     def open_ledger() -> Ledger:
         return opened_ledger(shell, promise.ledger_url_env)
 
-    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger, _neighbours(shell, site))
+    neighbours = _neighbours(shell, site)
+    crew = real_crew(home, lambda: datetime.now(UTC), view.say, view.progress, open_ledger, neighbours, unfit)
     return Stage(home, site, crew, view, open_ledger, time.monotonic), view
 
 

@@ -34,7 +34,7 @@ from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import MEMORY, keep_run, run_file
-from pitstop.services.trial.roles import Crew, Say
+from pitstop.services.trial.roles import Crew, Say, Unfit, as_it_should_be
 from pitstop.services.watchdog.presence import taken_away
 
 
@@ -45,6 +45,7 @@ def real_crew(
     progress: Progress,
     open_ledger: Callable[[], Ledger],
     neighbours: Sequence[Site] = (),
+    unfit: Unfit = as_it_should_be,
 ) -> Crew:
     """Everything a trial needs from the world, with its clock and its live view.
 
@@ -103,6 +104,7 @@ def real_crew(
         pause=asyncio.sleep,
         clock=clock,
         say=say,
+        unfit=unfit,
     )
 
 

@@ -46,6 +46,7 @@ class Guarded(Protocol):
 
 
 Stopped = Callable[[Site], Awaitable[bool]]  # whether an engine that is down was stopped by somebody
+Unfit = Callable[[Site], Awaitable[str]]  # why what came up is not to be measured: its patches; "" when it is
 
 
 async def as_it_should_be(_site: Site) -> str:
@@ -70,4 +71,4 @@ class Crew:
     pause: Callable[[float], Awaitable[None]]  # seconds, between attempts
     clock: Callable[[], str]
     say: Say
-    unfit: Callable[[Site], Awaitable[str]] = as_it_should_be  # why what came up is not to be measured: its patches
+    unfit: Unfit = as_it_should_be
