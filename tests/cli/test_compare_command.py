@@ -5,11 +5,13 @@ import sys
 import pytest
 
 from pitstop.core.documents import EngineIdentity, Figure, RunDocument, Status, encode
+from pitstop.ledger.records import BootFigure
+from pitstop.ledger.store import Ledger
 
 
 @pytest.fixture
 def compare(tmp_path):
-    def run(first, second, *options):
+    def run(first, second, *options, **variables):
         paths = []
         for name, value in (("a", first), ("b", second)):
             figure = Figure(
@@ -22,7 +24,7 @@ def compare(tmp_path):
             )  # fmt: skip
             paths.append(tmp_path / f"{name}.json")
             paths[-1].write_bytes(encode(document))
-        environ = {"PITSTOP_HOME": str(tmp_path / "state"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+        environ = {"PITSTOP_HOME": str(tmp_path / "state"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **variables}
         command = [sys.executable, "-m", "pitstop", "compare", *map(str, paths), *options]
         return subprocess.run(command, capture_output=True, text=True, env=environ, timeout=60, check=False)
 
@@ -41,3 +43,21 @@ def test_the_document_is_alone_on_stdout(compare):
     done = compare(100.0, 120.0, "--json")
     assert json.loads(done.stdout)
     assert "undecided" in done.stderr
+
+
+def test_the_noise_is_that_of_the_ledger_which_the_configuration_names(compare, tmp_path):
+    boots = [
+        BootFigure(
+            boot=f"b{number}", at=f"2026-11-2{number}T00:00:00+00:00", engine_kind="vllm", configuration="same",
+            ruler="decode", case="prose/en/think-off", metric="decode_tok_s", value=100.0 + number / 10,
+        )
+        for number in range(8)
+    ]  # fmt: skip
+    with Ledger.open(tmp_path / "elsewhere.sqlite3") as ledger:
+        ledger.record_noise(boots)
+    config = tmp_path / "pitstop.toml"
+    config.write_text('[host]\nledger_url_env = "WHERE"\n')
+    done = compare(100.0, 120.0, "--config", str(config), "--json", WHERE=f"sqlite:///{tmp_path}/elsewhere.sqlite3")
+    assert done.returncode == 0, done.stderr
+    assert [one["verdict"] for one in json.loads(done.stdout)["verdicts"]] == ["better"]
+    assert not (tmp_path / "state").exists()

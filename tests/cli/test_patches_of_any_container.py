@@ -6,7 +6,7 @@ import os
 import pytest
 from typer.testing import CliRunner
 
-from pitstop.cli import engines
+from pitstop.cli import engines, trial_stage
 from pitstop.cli.main import command_line
 from pitstop.cli.shell import Shell
 from pitstop.core.config.load import parse
@@ -38,6 +38,7 @@ LAUNCHES = {
     "process": 'with = "process"\ncommand = ["serve"]',
 }
 IN_A_CONTAINER, IN_NONE = ("docker", "script", "compose", "systemd"), ("pidfile", "unit", "process", "nothing")
+VARIANT = '[trial.t.variant.b]\nK = "2"\n[engine.mid.knob.K]\nenv = "K"\n'
 OF_ANOTHER = ("script", "compose", "systemd")
 
 
@@ -157,6 +158,21 @@ async def test_a_trial_asks_the_container_too_but_not_the_engine_inside(box, how
     said = await unfit(settings.patch, site.launcher, site.spec)
     assert words in said
     assert bool(said) == bool(words)
+
+
+@pytest.mark.parametrize("how", IN_A_CONTAINER)
+@pytest.mark.parametrize(("world", "words"), [CASES[0], CASES[2]])
+def test_a_trial_over_production_with_a_wrong_patch_is_refused(box, monkeypatch, how, world, words):
+    async def nothing_else_is_wrong(*_):
+        pass
+
+    monkeypatch.setattr(trial_stage, "refuse_what_cannot_work", nothing_else_is_wrong)
+    box.world(**world)
+    (box.folder / "pitstop.toml").write_text(f'{config(how)}[trial.t]\nengine = "mid"\n{VARIANT}')
+    shell = Shell(False, None)
+    said = trial_stage.why_refused(shell, *trial_stage.drawn_up(shell, "t"))
+    assert words in said
+    assert said.startswith("production (mid) runs with a wrong patch") == bool(words)
 
 
 async def test_a_script_that_calls_docker_itself_is_not_asked_about_its_image_before_a_launch(box):
