@@ -4,7 +4,7 @@ import pytest
 
 from pitstop.client.endpoint import Endpoint
 from pitstop.core.documents import Status
-from pitstop.rulers.mutual_load import MutualLoad, names_of, sentence
+from pitstop.rulers.mutual_load import MutualLoad, names_of
 from support.benches import bench_for, figure_of
 from support.paced import PacedServer, Site
 from support.script import Pace
@@ -12,36 +12,46 @@ from support.script import Pace
 FAST = Pace(rate_tok_s=400, ttft_s=0.02)
 
 
-class Bus:
-    """Two servers on one memory bus: each is half as fast while the other is at work."""
-
-    def __init__(self):
-        self.servers = []
+WARM_UP_TOK, TOK = 16, 40
 
 
-class Sharing(PacedServer):
-    bus = None
-
-    def _chat(self, connection, request, now):
-        busy = any(other._counts.running for other in self.bus.servers if other is not self)
-        request["paced"] = {"rate_tok_s": 200 if busy else 400}
-        return super()._chat(connection, request, now)
+def overlap(one, other):
+    """Whether two of the server's own accounts of a stream were under way at the same time."""
+    return one["read_at"] < other["last_at"] and other["read_at"] < one["last_at"]
 
 
-async def test_each_model_is_measured_alone_and_beside_the_other_with_roles_exchanged():
-    bus = Bus()
-    with Sharing(FAST, Site("qwen")) as one, Sharing(FAST, Site("nemotron")) as two:
-        one.bus = two.bus = bus
-        bus.servers = [one, two]
-        bench = bench_for(one, concurrency=(2,), runs=2)
-        result = await MutualLoad().measure(replace(bench, others=(bench_for(two),)))
-    for model in ("qwen", "nemotron"):
-        assert figure_of(result, f"{model}/c2/alone", "throughput_tok_s").status is Status.OK
-        assert figure_of(result, f"{model}/c2/shared", "ttft_s").n == 2
-        assert 0.4 < figure_of(result, f"{model}/c2", "retention").value < 0.95
-    total = figure_of(result, "all/c2", "throughput_tok_s").value
-    shared = [figure_of(result, f"{m}/c2/shared", "throughput_tok_s").value for m in ("qwen", "nemotron")]
+def measured(server):
+    """The streams of `server` that were measured, oldest first: those that followed its own warm-up."""
+    streams = sorted(server.truths, key=lambda truth: truth["read_at"])
+    after = [index + 1 for index, truth in enumerate(streams) if truth["tokens"] == WARM_UP_TOK]
+    return [streams[index] for index in after if index < len(streams) and streams[index]["tokens"] == TOK]
+
+
+async def test_each_model_is_measured_alone_and_beside_the_other_by_turns_with_roles_exchanged():
+    with PacedServer(FAST, Site("qwen")) as one, PacedServer(FAST, Site("nemotron")) as two:
+        bench = bench_for(one, concurrency=(1,), runs=2, max_tokens=TOK)
+        result = await MutualLoad().measure(replace(bench, others=(bench_for(two, max_tokens=TOK),)))
+        for model, mine, others in (("qwen", one, two.truths), ("nemotron", two, one.truths)):
+            beside = [any(overlap(stream, other) for other in others) for stream in measured(mine)]
+            assert beside == [False, True, False, True]
+            alone, shared = (figure_of(result, f"{model}/c1/{how}", "throughput_tok_s") for how in ("alone", "shared"))
+            kept = figure_of(result, f"{model}/c1", "retention")
+            assert kept.value == pytest.approx(shared.value / alone.value)
+            pairs = zip(shared.samples, alone.samples, strict=True)
+            assert kept.detail["by_run"] == [pytest.approx(after / before) for after, before in pairs]
+    total = figure_of(result, "all/c1", "throughput_tok_s").value
+    shared = [figure_of(result, f"{m}/c1/shared", "throughput_tok_s").value for m in ("qwen", "nemotron")]
     assert total == pytest.approx(sum(shared))
+
+
+async def test_progress_counts_every_batch_of_every_level():
+    told = []
+    with PacedServer(FAST, Site("a")) as one, PacedServer(FAST, Site("b")) as two:
+        bench = bench_for(one, concurrency=(1, 2), runs=2, max_tokens=2)
+        bench = replace(bench, others=(bench_for(two),), progress=lambda *words: told.append(words))
+        await MutualLoad().measure(bench)
+    assert [(done, total) for _, done, total in told] == [(turn, 16) for turn in range(16)]
+    assert told[2][0] == "mutual-load a/c1/shared"
 
 
 def test_two_engines_that_serve_the_same_model_are_told_apart():
@@ -81,12 +91,7 @@ async def test_a_dead_neighbour_is_no_load_and_no_retention():
         bench = bench_for(one, concurrency=(1,), runs=1, max_tokens=8)
         result = await MutualLoad().measure(replace(bench, others=(gone,)))
     assert figure_of(result, "b/c1", "retention").status is Status.UNAVAILABLE
+    kept = figure_of(result, "a/c1", "retention")  # beside nobody
+    assert kept.status is Status.UNVERIFIED
+    assert "the load was less than it says" in kept.reason
     assert figure_of(result, "all/c1", "throughput_tok_s").status is Status.UNAVAILABLE
-
-
-def test_the_sentence_is_the_second_report_s_when_the_figures_are():
-    rates = {"qwen": (262.7, 107.7), "nemotron": (293.3, 149.6)}
-    text = sentence(8, rates)
-    assert "flexibility, not throughput" in text
-    assert "together 257.3 tok/s" in text
-    assert "more throughput" in sentence(8, {"a": (100.0, 90.0), "b": (100.0, 90.0)})

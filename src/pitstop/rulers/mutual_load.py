@@ -1,12 +1,12 @@
 """mutual-load: each model measured while the others are kept busy in a loop with as many streams, roles exchanged.
 
-Alone first, then together: retention per model, their sum, times to the first token. Cases name the model:
+Alone and together by turns, run by run: retention per model, their sum, times to the first token. Cases name the model:
 `qwen3.6-35b/c8/alone`, `qwen3.6-35b/c8/shared`; the sum is `all/c8`. See docs/rulers/mutual-load.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from pitstop.rulers.figures import Measured
 from pitstop.rulers.learnt import ThinkingState
 from pitstop.rulers.load import under_load
 from pitstop.rulers.prompts import prompts_hash
+from pitstop.rulers.retention import Taken, notice, retention, total
 from pitstop.rulers.ruler import Bench, RulerResult
 from pitstop.rulers.thinking_switch import find_switch
 
@@ -49,8 +50,10 @@ class MutualLoad:
             names = names_of([one.bench.endpoint for one in askers])
             states = [(await find_switch(one)).first(bench.settings.thinking) for one in askers]
             models = [Model(*known) for known in zip(names, askers, states, strict=True)]
-            for streams in sorted(set(bench.settings.concurrency)):
-                await _level(first, models, streams)
+            levels = sorted(set(bench.settings.concurrency))
+            turns = 2 * len(models) * bench.settings.runs
+            for index, streams in enumerate(levels):
+                await _level(first, models, streams, index * turns, len(levels) * turns)
             _hand_over(first, askers[1:])
             return first.result
 
@@ -66,60 +69,55 @@ def names_of(endpoints: Sequence[Endpoint]) -> list[str]:
     ]
 
 
-async def _level(first: Asker, models: list[Model], streams: int) -> None:
-    alone = {model.name: await _measured(first, model, streams, "alone") for model in models}
-    shared = {}
+async def _level(first: Asker, models: list[Model], streams: int, done: int, in_all: int) -> None:
+    """Alone and beside the others by turns: a box that gets slower or faster meanwhile does so for both."""
+    taken = {model.name: Taken() for model in models}
+    turns = [(model, shared) for shared in (False, True) for model in models] * first.bench.settings.runs
+    for turn, (model, shared) in enumerate(turns):
+        case = _case(model, streams, shared=shared)
+        first.bench.progress(f"mutual-load {case}", done + turn, in_all)
+        rest = [other for other in models if shared and other is not model]
+        await _take(model, rest, streams, taken[model.name])
     for model in models:
-        rest = [other for other in models if other is not model]
-        max_tokens = first.bench.settings.max_tokens
-        async with under_load([(one.asker, wishes(streams, max_tokens, one.state)) for one in rest]) as loads:
-            shared[model.name] = await _measured(first, model, streams, "shared")
-        for one, load in zip(rest, loads, strict=True):
-            one.asker.tell_failures("load", load.replies)
-    _compare(first, streams, alone, shared)
+        _tell(first, model, streams, taken[model.name])
+    rates = {name: one.rates for name, one in taken.items()}
+    source = "sum over models, each measured beside the others"
+    together = total(Measured(first.ruler, f"all/c{streams}", source), rates)
+    first.result.figures.append(together)
+    if together.value is not None:
+        first.result.warnings.append(notice(streams, rates))
 
 
-async def _measured(first: Asker, model: Model, streams: int, condition: str) -> Batches:
-    settings, case = first.bench.settings, f"{model.name}/c{streams}/{condition}"
-    await model.asker.ask_at_once("warm-up", wishes(streams, WARM_UP_TOK, model.state))
-    runs = []
-    for run in range(settings.runs):
-        first.bench.progress(f"mutual-load {case}", run, settings.runs)
-        runs.append(Batch(await model.asker.ask_at_once(case, wishes(streams, settings.max_tokens, model.state))))
-    batches = Batches(streams, runs)
+async def _take(model: Model, rest: list[Model], streams: int, taken: Taken) -> None:
+    """One batch, with all of `rest` kept busy meanwhile."""
+    max_tokens = model.asker.bench.settings.max_tokens
+    async with under_load([(one.asker, wishes(streams, max_tokens, one.state)) for one in rest]) as loads:
+        await model.asker.ask_at_once("warm-up", wishes(streams, WARM_UP_TOK, model.state))
+        case = _case(model, streams, shared=bool(rest))
+        batch = Batch(await model.asker.ask_at_once(case, wishes(streams, max_tokens, model.state)))
+    (taken.shared if rest else taken.alone).append(batch)
+    for load in loads:
+        taken.load_requests += len(load.replies)
+        taken.load_errors += [reply.record.error for reply in load.replies if not reply.ok]
+
+
+def _tell(first: Asker, model: Model, streams: int, taken: Taken) -> None:
+    """The figures of both conditions, and what is left."""
     detail = {"streams": streams, "thinking": model.state.name, "prompts_hash": prompts_hash()}
-    measured = Measured(first.ruler, case, counted_by(batches.replies), detail=detail)
-    first.result.figures.extend(batches.figures(measured))
-    model.asker.tell_failures(case, batches.replies)
-    return batches
+    for batches, shared in ((taken.alone, False), (taken.shared, True)):
+        runs, case = Batches(streams, batches), _case(model, streams, shared=shared)
+        doubts = taken.load_doubts if shared else ()
+        first.result.figures.extend(runs.figures(Measured(first.ruler, case, counted_by(runs.replies), doubts, detail)))
+        model.asker.tell_failures(case, runs.replies)
+    if taken.load_errors:
+        text = f"mutual-load {_case(model, streams, shared=True)}: {taken.load_doubts[0]}"
+        first.result.warnings.append(Notice(code="requests-failed", text=text))
+    measured = Measured(first.ruler, f"{model.name}/c{streams}", "throughput shared / throughput alone")
+    first.result.figures.append(retention(measured, taken))
 
 
-def _compare(first: Asker, streams: int, alone: dict[str, Batches], shared: dict[str, Batches]) -> None:
-    rates = {name: (alone[name].level.throughput_tok_s, shared[name].level.throughput_tok_s) for name in alone}
-    for name, (before, beside) in rates.items():
-        measured = Measured(first.ruler, f"{name}/c{streams}", "throughput shared / throughput alone")
-        kept = [beside / before] if before and beside else []
-        reason = "there is no throughput both alone and beside the others"
-        first.result.figures.append(measured.figure("retention", kept, missing=reason))
-    known = {name: (before, beside) for name, (before, beside) in rates.items() if before and beside}
-    measured = Measured(first.ruler, f"all/c{streams}", "sum over models, each measured beside the others")
-    if len(known) < len(rates):
-        first.result.figures.append(measured.unavailable("throughput_tok_s", "not every model could be measured"))
-        return
-    total = sum(beside or 0.0 for _, beside in known.values())
-    first.result.figures.append(measured.figure("throughput_tok_s", [total]))
-    first.result.warnings.append(Notice(code="mutual-load", text=sentence(streams, known)))
-
-
-def sentence(streams: int, rates: Mapping[str, tuple[float | None, float | None]]) -> str:
-    """What the figures support: whether several models on one box bring throughput, or flexibility only."""
-    total = sum(beside or 0.0 for _, beside in rates.values())
-    best, most = max(((name, alone or 0.0) for name, (alone, _) in rates.items()), key=lambda pair: pair[1])
-    numbers = f"together {total:.1f} tok/s at {streams} streams each, {best} alone {most:.1f}"
-    if total <= most:
-        return f"{len(rates)} models on this box bring flexibility, not throughput: {numbers}"
-    gain = f"{total / most - 1:.0%}" if most else "some"
-    return f"{len(rates)} models on this box bring {gain} more throughput than the fastest alone: {numbers}"
+def _case(model: Model, streams: int, *, shared: bool) -> str:
+    return f"{model.name}/c{streams}/{'shared' if shared else 'alone'}"
 
 
 def _hand_over(first: Asker, others: list[Asker]) -> None:
