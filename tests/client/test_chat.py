@@ -174,16 +174,16 @@ async def test_garbage_is_left_alone_until_the_last_of_several_clients_is_done(s
 
 
 async def test_a_cancelled_stream_leaves_no_connection_behind(server: PacedServer) -> None:
-    before = len(server.truths)
+    asked, ended = len(server.requests), len(server.truths)
     task = asyncio.create_task(client(server).stream(request(1000, rate_tok_s=100)))
-    await asyncio.sleep(0.05)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    for _ in range(200):
-        if len(server.truths) > before:
-            break
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(30):
+        while len(server.requests) == asked:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while len(server.truths) == ended:
+            await asyncio.sleep(0.01)
     assert server.truths[-1]["client_gone"]
 
 
