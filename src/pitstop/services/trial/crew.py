@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pitstop.core.config.quality import Quality
@@ -51,61 +52,83 @@ def real_crew(
 
     `neighbours` are the other engines of the box: what they serve meanwhile disturbs a measurement.
     """
+    world = _World(home, now, say, progress, open_ledger, neighbours)
+    return Crew(
+        measure=world.measure,
+        memory=_Memory(home, say),
+        idle=world.idle,
+        door=world.door,
+        guarded=world.guarded,
+        generate=generate_token,
+        info=world.info,
+        stopped=world.stopped,
+        why_stop=world.why_stop,
+        served=partial(remember_served, home),
+        pause=asyncio.sleep,
+        clock=world.clock,
+        say=say,
+        unfit=unfit,
+    )
 
-    def clock() -> str:
-        return now().isoformat(timespec="milliseconds")
 
-    async def measured(site: Site, promise: Promise, boot: Boot) -> RunDocument:
-        path = run_file(home.trials / promise.id, boot, promise)
+class _World:
+    """The services that need to know where things lie and what the time is."""
+
+    def __init__(
+        self,
+        home: Home,
+        now: Callable[[], datetime],
+        say: Say,
+        progress: Progress,
+        open_ledger: Callable[[], Ledger],
+        neighbours: Sequence[Site],
+    ) -> None:
+        self._home, self._now, self._say, self._progress = home, now, say, progress
+        self._open_ledger, self._neighbours = open_ledger, neighbours
+        self.door = GatewayDoor(home)
+
+    def clock(self) -> str:
+        return self._now().isoformat(timespec="milliseconds")
+
+    async def measure(self, site: Site, promise: Promise, boot: Boot) -> RunDocument:
+        path = run_file(self._home.trials / promise.id, boot, promise)
 
         def save(document: RunDocument) -> None:
             with contextlib.suppress(OSError):  # a full disk costs what a crash may cost, and not the measurement
                 keep_run(path, document)
 
         asked = assignment(promise, boot)
-        return await measure(site, asked, now=now, progress=progress, save=save, neighbours=neighbours)
+        return await measure(
+            site, asked, now=self._now, progress=self._progress, save=save, neighbours=self._neighbours
+        )
 
     @contextlib.asynccontextmanager
-    async def guarded(site: Site, promise: Promise) -> AsyncIterator[Guard]:
-        limits = promise.trial.guard
+    async def guarded(self, site: Site, promise: Promise) -> AsyncIterator[Guard]:
+        limits, home = promise.trial.guard, self._home
         policy = GuardPolicy(
             min_available_bytes=int(limits.min_available), max_swap_growth_bytes=int(limits.max_swap_growth)
         )
-        order = guard_order(
-            site.name, policy, home, stamp=f"{now():%Y%m%d-%H%M%S}", csv=str(home.trials / promise.id / MEMORY)
-        )
+        curve = str(self._memory_curve(promise))
+        order = guard_order(site.name, policy, home, stamp=f"{self._now():%Y%m%d-%H%M%S}", csv=curve)
         assert site.spec is not None
         learn_from = partial(learn, home, site.name, site.spec.fingerprint)
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from) as guard:
             yield guard
 
-    async def info(site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
-        return await boot_info(site, times, home.trials / promise.id / MEMORY, clock())
+    async def info(self, site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
+        return await boot_info(site, times, self._memory_curve(promise), self.clock())
 
-    door = GatewayDoor(home)
+    async def idle(self, site: Site, promise: Promise) -> Outcome:
+        return await wait_idle(site, promise, self._home, self.door, self._say)
 
-    async def idle(site: Site, promise: Promise) -> Outcome:
-        return await wait_idle(site, promise, home, door, say)
+    async def stopped(self, site: Site) -> bool:
+        return await taken_away(site, self._home)
 
-    async def stopped(site: Site) -> bool:
-        return await taken_away(site, home)
+    def why_stop(self, promise: Promise, blocks: int) -> str:
+        return enough(TrialFolder(self._home.trials / promise.id), promise, self._open_ledger, blocks)
 
-    return Crew(
-        measure=measured,
-        memory=_Memory(home, say),
-        idle=idle,
-        door=door,
-        guarded=guarded,
-        generate=generate_token,
-        info=info,
-        stopped=stopped,
-        why_stop=lambda promise, blocks: enough(TrialFolder(home.trials / promise.id), promise, open_ledger, blocks),
-        served=partial(remember_served, home),
-        pause=asyncio.sleep,
-        clock=clock,
-        say=say,
-        unfit=unfit,
-    )
+    def _memory_curve(self, promise: Promise) -> Path:
+        return self._home.trials / promise.id / MEMORY
 
 
 @dataclass(frozen=True)
