@@ -244,6 +244,21 @@ def test_an_engine_that_is_swapped_behind_the_trials_back_makes_its_figures_inva
     assert "ok" in {figure["status"] for figure in document["arms"][0]["runs"][0]["figures"]}
 
 
+def test_a_cleanup_in_the_middle_of_a_trial_takes_no_image_that_it_needs(quick, production):
+    """What a timer does at night; confined to the test's own images, for the machine is not ours to clean."""
+    image = production["Image"]
+    label = f"label=pitstop.test={production['Config']['Labels']['pitstop.test']}"
+    trial = Begun(quick, "trial", "run", "long", "--json")
+    trial.wait_for(begun("measure", 2))  # the variant's, on another image: production has no container now
+    removed = docker("system", "prune", "--all", "--force", "--filter", label)
+    assert docker("rmi", image, check=False) == ""
+    said = trial.process.communicate(timeout=180)[0]
+    assert trial.process.returncode in (0, 1, 4), said
+    assert image not in removed
+    is_back(production, quick, QUICK_PORT, "smollm2")
+    assert docker("ps", "--all", "--quiet", "--filter", "label=pitstop.keeps-images-of") == ""
+
+
 def test_signals_while_production_is_put_back_change_nothing(quick, production):
     trial = Begun(quick, "trial", "run", "quick")
     trial.wait_for(begun("measure", 2))

@@ -47,6 +47,7 @@ class World:
     guard_kills: str = ""  # fingerprint of an engine that the guard kills while it is measured
     effects: int = 0
     stopped_by_hand: bool = False  # whether an engine that is down was stopped by somebody else
+    kept: bool = False  # whether a cleanup would spare the images of what is down
     enough: str = ""  # what a look in the middle says
 
     async def stopped(self, _site) -> bool:
@@ -128,6 +129,22 @@ class FakeMemory:
 
 
 @dataclass
+class FakeImages:
+    world: World
+
+    async def keep(self, _site, _promise):
+        self.world.effect()
+        self.world.kept = True
+        self.world.effect()
+        return "one of them could not be kept"
+
+    async def let_go(self, _site, _promise):
+        self.world.effect()
+        self.world.kept = False
+        return ""
+
+
+@dataclass
 class FakeDoor:
     """The gateway's door: whether it is shut, and what the lease said when it was opened."""
 
@@ -176,6 +193,7 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
 
     async def measure(at, plan_of, boot):
         world.effect()
+        assert world.kept
         arm = plan_of.arms[boot.arm]
         if world.guard_kills == arm.spec.fingerprint:
             world.up = None
@@ -201,8 +219,8 @@ def stage(root: Path, world: World, *, waiting: Outcome = IDLE) -> Stage:
         return "hello"
 
     crew = Crew(
-        measure=measure, memory=FakeMemory(), idle=idle, door=FakeDoor(), guarded=guarded, generate=generate,
-        info=_info, stopped=world.stopped, why_stop=lambda _promise, _blocks: world.enough, served=lambda _spec: None,
-        pause=_nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
+        measure=measure, memory=FakeMemory(), images=FakeImages(world), idle=idle, door=FakeDoor(), guarded=guarded,
+        generate=generate, info=_info, stopped=world.stopped, why_stop=lambda _promise, _blocks: world.enough,
+        served=lambda _spec: None, pause=_nothing, clock=lambda: "2026-11-29T00:00:01+00:00", say=lambda _text: None,
     )  # fmt: skip
     return Stage(home, site, crew, Silent(), lambda: Ledger.open(home.ledger), lambda: 100.0)

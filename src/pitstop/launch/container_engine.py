@@ -40,8 +40,13 @@ class ContainerEngine:
         """The ids of all containers that run."""
         return frozenset((await self._do(["ps", "--quiet", "--no-trunc"], _QUICK_S)).split())
 
+    async def labelled(self, label: str) -> frozenset[str]:
+        """The ids of all containers with this label (`key=value`), up or not."""
+        words = ["ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={label}"]
+        return frozenset((await self._do(words, _QUICK_S)).split())
+
     async def run(self, argv: Sequence[str], secret_values: Mapping[str, str]) -> str:
-        """Run a whole `docker run --detach …`; returns the container's id."""
+        """Run a whole `docker run --detach …` or `docker create …`; returns the container's id."""
         environ = {**self.environ, **secret_values}
         done = await command.run(argv, environ=environ, timeout_s=_SLOW_S)
         return done.out.strip().splitlines()[-1] if done.out.strip() else ""
@@ -57,6 +62,10 @@ class ContainerEngine:
         if made is None:
             raise CommandFailed(Failure.NOT_FOUND, [self.binary, "create"], f"{other} vanished")
         return made
+
+    async def start(self, name: str) -> None:
+        """Start a container that was created."""
+        await self._do(["start", name], _SLOW_S)
 
     async def stop(self, name: str, grace_s: float) -> None:
         """Ask it to end, and kill it after `grace_s`; a container that is gone is no error."""

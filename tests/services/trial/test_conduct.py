@@ -39,6 +39,8 @@ async def test_a_trial_boots_its_arms_mirrored_and_puts_production_back(tmp_path
     assert world.boots == [p, v, v, p, p]
     assert world.up == PRODUCTION
     assert document.state == "finished"
+    assert not world.kept
+    assert "one of them could not be kept" in str(document.log)  # and that is no reason to end
     assert document.production.restored
     assert document.production.fingerprint_after == document.production.fingerprint_before == p
     assert "hello" in document.production.proved_by
@@ -109,7 +111,7 @@ async def test_production_that_somebody_changed_meanwhile_is_not_stopped(tmp_pat
     document = await run(tmp_path, world)
     assert document.state == "failed"
     assert "changed by somebody else" in str(document.log)
-    assert (world.up, world.effects) == (VARIANT, 0)
+    assert (world.up, world.effects, world.kept) == (VARIANT, 0, False)
     assert document.production.proved_by == "was never touched"
     assert owed(Home(tmp_path)) == []
     assert read_lease(Home(tmp_path)) is None
@@ -256,6 +258,7 @@ async def test_killed_at_any_effect_recovery_puts_production_back(tmp_path):
             document = await recover(on, folder)
             assert document.production.restored, f"killed at effect {points}"
         assert world.up == PRODUCTION, f"killed at effect {points}"
+        assert not world.kept, f"killed at effect {points}"
         assert not owed(on.home)
         assert read_lease(on.home) is None
         points += 1

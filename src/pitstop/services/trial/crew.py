@@ -31,6 +31,7 @@ from pitstop.services.trial.boot_info import BootTimes, boot_info
 from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.idle import wait_idle
+from pitstop.services.trial.images import ContainerImages
 from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
@@ -56,6 +57,7 @@ def real_crew(
     return Crew(
         measure=world.measure,
         memory=_Memory(home, say),
+        images=ContainerImages(),
         idle=world.idle,
         door=world.door,
         guarded=world.guarded,

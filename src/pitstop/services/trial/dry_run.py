@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from pitstop.core.units import format_duration, format_size
 from pitstop.decisions.trial import Boot
+from pitstop.launch.kept_images import keep_argv
 from pitstop.launch.steps import start_steps, stop_steps
+from pitstop.services.trial.images import known_images
 from pitstop.services.trial.promise import Arm, Promise
 
 Step = dict[str, Any]  # `step`, `does` in words, `runs` as lines, and which boot
@@ -15,7 +18,7 @@ Step = dict[str, Any]  # `step`, `does` in words, `runs` as lines, and which boo
 def steps_of(promise: Promise) -> list[Step]:
     """The steps in order, as they would stand in the journal when everything goes well."""
     production = promise.arms[0]
-    found = [_step("wait-idle", _waits(promise)), _take_down(production)]
+    found = [_step("wait-idle", _waits(promise)), _take_down(promise)]
     for boot in promise.boots:
         arm = promise.arms[boot.arm]
         found += [_boot(promise, boot, arm), _measure(promise, boot, arm), _stop(boot, arm)]
@@ -33,8 +36,13 @@ def _waits(promise: Promise) -> str:
     )
 
 
-def _take_down(production: Arm) -> Step:
-    return _step("take-down", "stop production", stop_steps(production.spec))
+def _take_down(promise: Promise) -> Step:
+    """Whatever is launched as a container has its image kept; of docker's arms it is known beforehand."""
+    production = promise.arms[0].spec
+    binary = production.options.get("binary", "docker")
+    kept = [shlex.join(keep_argv(binary, promise.engine_name, image)) for image in dict.fromkeys(known_images(promise))]
+    words = "keep the images from being cleaned away, and stop production" if kept else "stop production"
+    return _step("take-down", words, [*kept, *stop_steps(production)])
 
 
 def _boot(promise: Promise, boot: Boot, arm: Arm) -> Step:

@@ -81,7 +81,7 @@ class Hands:
             return Outcome(How.REFUSED, f"{changed} is down")
         if not self._is_production(found):
             return Outcome(How.GAVE_UP, f"{changed} runs as {found.fingerprint}")
-        await self._slot.stop()
+        await self._slot.take_down()
         return Outcome(How.DONE)
 
     async def _boot(self, action: Action) -> Outcome:
@@ -131,6 +131,7 @@ class Hands:
         proof = Proof(found.fingerprint, token, self._crew.clock())
         with contextlib.suppress(OSError):  # the journal's own line is the record; this one is for the reader
             write_durably(self._folder / PROOF, msgspec.json.encode(proof))
+        await self._slot.proved()
         return Outcome(How.DONE, str(proof))
 
     async def _why_failed(self, action: Action, error: PitstopError) -> str:

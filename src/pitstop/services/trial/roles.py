@@ -33,6 +33,14 @@ class Memory(Protocol):
     async def back(self, site: Site, expected: int | None, timeout_s: float) -> None: ...
 
 
+class Images(Protocol):
+    """Keeps what the arms run from on the machine; returns why not, in words. See `services.trial.images`."""
+
+    async def keep(self, site: Site, promise: Promise) -> str: ...
+
+    async def let_go(self, site: Site, promise: Promise) -> str: ...
+
+
 class Idle(Protocol):
     """Waits until production may be taken down; see `services.trial.idle`."""
 
@@ -60,6 +68,7 @@ class Crew:
 
     measure: Measure
     memory: Memory
+    images: Images
     idle: Idle
     door: Door  # of the gateway; shut by `idle`, and open again when production is proved
     guarded: Guarded

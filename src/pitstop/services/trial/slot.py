@@ -101,6 +101,17 @@ class Slot:
             await self._memory_back()
         await self._launcher.start(self._promise.production, self._site.environ)
 
+    async def take_down(self) -> None:
+        """Stop production, whose image is kept from being cleaned away until it is proved to be back."""
+        if problem := await self._crew.images.keep(self._site, self._promise):
+            self._journal.note(problem)
+        await self.stop()
+
+    async def proved(self) -> None:
+        """Production is back for good."""
+        if problem := await self._crew.images.let_go(self._site, self._promise):
+            self._journal.note(problem)
+
     async def stop(self) -> None:
         """Stop whatever runs under the engine's name, and remember what that should give back."""
         running = await self.found(self._promise.production)
