@@ -112,6 +112,14 @@ def test_other_prompts_under_the_same_name_are_refused():
         compared(run("r1"), other)
 
 
+def test_a_server_that_was_asked_otherwise_than_defined_is_refused():
+    other = run("r2")
+    detail = {**other.figures[0].detail, "request": "without temperature"}
+    other.figures = [msgspec.structs.replace(other.figures[0], detail=detail)]
+    with pytest.raises(UsageError, match="other request of decode: not told against without temperature"):
+        compared(run("r1"), other)
+
+
 def test_how_often_it_was_measured_is_no_difference():
     assert compared(run("r1"), run("r2", runs=9)).verdicts[0].verdict is Verdict.EQUIVALENT
 

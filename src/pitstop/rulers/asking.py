@@ -21,6 +21,7 @@ from pitstop.core.documents import Notice, RequestRecord
 from pitstop.core.errors import PitstopError, Unreachable
 from pitstop.engines.adapter import Counters
 from pitstop.engines.since import since
+from pitstop.rulers.figures import asked_otherwise
 from pitstop.rulers.integrity import doubts_of_counters
 from pitstop.rulers.pieces import pieces
 from pitstop.rulers.ruler import Bench, RulerResult
@@ -76,6 +77,7 @@ class Asker:
         if not self.client.agreement.temperature:
             text = "the server takes no temperature, so it draws as it likes"
             self.result.warnings.append(Notice(code="no-temperature", text=text))
+            self.result.figures = [asked_otherwise(figure, "without temperature") for figure in self.result.figures]
 
     async def ask(self, case: str, wish: Wish) -> Reply:
         """One reply with the server to itself. A refusal is a reply with `ok` false, unless nothing would help it."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from pitstop.client.doubts import UNUSABLE
 from pitstop.core.documents import Figure, RequestRecord, Status
 from pitstop.stats.summary import median
@@ -83,6 +85,11 @@ class Measured:
             reason=reason,
             detail={**self.detail, **(detail or {})},
         )
+
+
+def asked_otherwise(figure: Figure, how: str) -> Figure:
+    """The figure with a mark that the server made us ask otherwise than defined: comparable to its like only."""
+    return msgspec.structs.replace(figure, detail={**figure.detail, "request": how})
 
 
 def median_bounds(bounds: Sequence[Bounds]) -> Bounds | None:

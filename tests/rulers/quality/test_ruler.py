@@ -341,6 +341,7 @@ async def test_a_server_that_refuses_a_field_of_every_request_is_asked_without(f
     result, _ = await measured(answer, cases=("math/*",))
     assert figure_of(result, "all", "score").value == 1.0
     assert ("no-temperature" in {notice.code for notice in result.warnings}) is bool(code)
+    assert {one.detail.get("request") for one in result.figures} == {"without temperature" if code else None}
 
 
 async def test_cases_that_fit_no_task_say_so():

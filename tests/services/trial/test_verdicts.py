@@ -53,6 +53,16 @@ def test_an_unverified_figure_claims_nothing():
     assert "says nothing of its cache" in record.reason
 
 
+def test_arms_that_were_not_asked_the_same_are_not_compared():
+    otherwise = msgspec.structs.replace(figure(150.0), detail={"request": "without temperature"})
+    [record] = judged(runs(figure(100.0), figure(100.0)), runs(otherwise, otherwise))
+    assert record.verdict is Verdict.UNDECIDED
+    assert "not asked the same: some as defined and some without temperature" in record.reason
+    slower = msgspec.structs.replace(otherwise, value=100.0)
+    [record] = judged(runs(slower, slower), runs(otherwise, otherwise))
+    assert record.verdict is Verdict.BETTER
+
+
 def test_an_arm_that_never_booted_is_worse_not_missing():
     [record] = judged(runs(figure(100.0), figure(100.0)), {})
     assert record.verdict is Verdict.WORSE

@@ -10,7 +10,8 @@ from pitstop.services.compare.measured import Key, Measured
 # Prefill sizes are calibrated to 2 % by the server's own count; the same prompt under another tokenizer or chat
 # template differs by far more than that.
 _LENGTH_TOLERANCE = 0.02
-_MARKS = ("set", "prompts", "prompts_hash", "text_hash", "definition", "estimator")  # of a figure's detail
+# Of a figure's detail; `request` says how a server made us ask otherwise than defined.
+_MARKS = ("set", "prompts", "prompts_hash", "text_hash", "definition", "estimator", "request")
 
 
 def differences(first: Measured, second: Measured) -> list[str]:

@@ -123,11 +123,18 @@ def _judge(pairs: Sequence[Pair], key: Key, question: Question, noise: NoisePrio
     valid = [pair for pair in pairs if not any(figure and figure.status is Status.INVALID for figure in pair)]
     judgement = _decided(valid, key, question, noise)
     judgement = _with_word(judgement, _invalid_words(pairs, len(pairs) - len(valid)))
-    unverified = next((f for pair in valid for f in pair if f and f.status is Status.UNVERIFIED), None)
-    if unverified is None:
+    if not (why := _why_held_back([figure for pair in valid for figure in pair if figure])):
         return judgement
-    held_back = _with_word(judgement, f"not claimed, because a figure is unverified: {unverified.reason}")
-    return replace(held_back, verdict=Verdict.UNDECIDED)
+    return replace(_with_word(judgement, f"not claimed, because {why}"), verdict=Verdict.UNDECIDED)
+
+
+def _why_held_back(figures: Sequence[Figure]) -> str:
+    """Figures that may not be what they say, or answer two questions, carry no verdict; "" when they do."""
+    unverified = next((figure for figure in figures if figure.status is Status.UNVERIFIED), None)
+    if unverified is not None:
+        return f"a figure is unverified: {unverified.reason}"
+    asked = sorted({figure.detail.get("request", "as defined") for figure in figures})
+    return f"the boots were not asked the same: some {' and some '.join(asked)}" if len(asked) > 1 else ""
 
 
 def _decided(pairs: Sequence[Pair], key: Key, question: Question, noise: NoisePrior | None) -> Judgement:
