@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -197,11 +198,54 @@ class TestScriptAroundDocker(LauncherContract):
         finally:
             run("docker", "rm", "--force", "--volumes", f"{SCRIPT_NAME}-2", check=False)
 
+    async def test_what_the_script_of_a_killed_caller_brought_up_is_stopped_by_the_next_stop(self, bench, tmp_path):
+        """kill -9 while the wrongly named container loads: nobody who lives has seen it come."""
+        other, later = f"{SCRIPT_NAME}-2", f"{SCRIPT_NAME}-3"
+        before = (tmp_path / "start.sh").read_text()
+        renamed = before.replace(SCRIPT_NAME, other).replace("exec docker", "docker")
+        (tmp_path / "start.sh").write_text(f"{renamed}sleep 60\n")
+        caller = _caller(bench)
+        try:
+            async with asyncio.timeout(60):
+                while not _is_up(other):  # noqa: ASYNC110 - it is another process that is waited for
+                    await asyncio.sleep(0.1)
+            caller.kill()
+            caller.wait()
+            run("docker", "run", "--detach", "--name", later, "--network", "none", docker_engine.IMAGE, "sleep", "60")
+            await bench.launcher.stop(bench.spec)
+            assert (_is_up(other), _is_up(later)) == (False, True)
+            (tmp_path / "start.sh").write_text(before)
+            await bench.launcher.start(bench.spec, ENVIRON)
+            assert (await bench.launcher.inspect(bench.spec)).fingerprint == bench.spec.fingerprint
+        finally:
+            caller.kill()
+            caller.wait()
+            run("docker", "rm", "--force", "--volumes", other, later, check=False)
+
     async def test_a_container_that_somebody_else_made_is_not_the_variant(self, bench: Bench, tmp_path):
         await bench.launcher.start(bench.variant, ENVIRON)
         plain = {**os.environ, "TINY_API_KEY": ENVIRON["TINY_API_KEY"]}
         await asyncio.to_thread(run, str(tmp_path / "start.sh"), env=plain)
         assert (await bench.launcher.inspect(bench.variant)).fingerprint.startswith(OBSERVED)
+
+
+CALLER = """
+import asyncio, os, pathlib, sys, msgspec
+from pitstop.core.home import Home
+from pitstop.launch.launcher import LaunchSpec
+from pitstop.launch.script import ScriptLauncher
+spec = msgspec.json.decode(sys.argv[2], type=LaunchSpec)
+asyncio.run(ScriptLauncher(Home(pathlib.Path(sys.argv[1]))).start(spec, dict(os.environ)))
+"""
+
+
+def _caller(bench: Bench) -> subprocess.Popen:
+    words = [str(bench.home.root), msgspec.json.encode(bench.variant).decode()]
+    return subprocess.Popen([sys.executable, "-c", CALLER, *words], env={**os.environ, **ENVIRON})
+
+
+def _is_up(name: str) -> bool:
+    return run("docker", "container", "inspect", "--format", "{{.State.Running}}", name, check=False) == "true"
 
 
 def _policy() -> str:

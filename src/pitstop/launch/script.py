@@ -21,7 +21,7 @@ from pitstop.launch.launcher import OBSERVED, LaunchSpec, Running
 from pitstop.launch.lock import locked
 from pitstop.launch.mark import Mark
 from pitstop.launch.process import ProcessLauncher
-from pitstop.launch.strays import end_strays
+from pitstop.launch.strays import Before, Bystanders, end_strays
 from pitstop.launch.tree import Root
 
 _APPEARS_WITHIN_S = 180.0  # a script may create a container from a large image first
@@ -50,7 +50,7 @@ class ScriptLauncher:
                 )
             await asyncio.to_thread(taken.refuse_taken_port, spec)
             held = record.read(self._home, spec.engine)
-            before = await engine_of(spec).up() if spec.name else frozenset()
+            before = await self._look_around(spec)
             self._process.spawn(spec, secrets)
             try:
                 running = await self._appeared(spec)
@@ -59,12 +59,14 @@ class ScriptLauncher:
                 raise
             except EngineFailed as error:
                 raise EngineFailed(error.message + await self._end_strays(spec, before), hint=error.hint) from error
+            Bystanders(self._home, spec.engine).forget()
             await self._give_policy_back(spec, held)
             return running
 
     async def stop(self, spec: LaunchSpec) -> None:
         """Run the stop script, then make sure: container, pidfile's process and everything with the mark are ended."""
         with locked(self._home, spec.engine):
+            await self._end_strays(spec, Bystanders(self._home, spec.engine).noted())
             failed = await self._call_stop(spec)
             found = await self.container(spec)
             policy = found.restart_policy if found else None
@@ -153,12 +155,24 @@ class ScriptLauncher:
                 raise self._failed(spec, "did not bring up an engine")
             await asyncio.sleep(_POLL_S)
 
-    async def _end_strays(self, spec: LaunchSpec, before: frozenset[str]) -> str:
-        """End a script that failed, and what it brought up under another name; what that was, as a sentence."""
+    async def _look_around(self, spec: LaunchSpec) -> Before | None:
+        """Who is up; what a script brought up whose end nobody saw is no bystander, but a stray still."""
         if not spec.name:
+            return None
+        noted = Bystanders(self._home, spec.engine)
+        before = Before(await engine_of(spec).up(), time.time())
+        if (earlier := noted.noted()) is not None:
+            before = Before(before.ids & earlier.ids, before.at_s)
+        noted.note(before)
+        return before
+
+    async def _end_strays(self, spec: LaunchSpec, before: Before | None) -> str:
+        """End a script that did not get through, and what it brought up under another name; that, as a sentence."""
+        if before is None:
             return ""
         await self._process.end(spec, None)
-        strays = await end_strays(engine_of(spec), spec, before)
+        strays = await end_strays(engine_of(spec), spec, before, _APPEARS_WITHIN_S + _AFTER_ITS_END_S)
+        Bystanders(self._home, spec.engine).forget()
         return f" It brought up {' and '.join(strays)} instead of {spec.name}; that was stopped." if strays else ""
 
     async def _has_died(self, spec: LaunchSpec) -> bool:

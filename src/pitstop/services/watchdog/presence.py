@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from pitstop.core.errors import PitstopError
 from pitstop.core.home import Home
+from pitstop.core.instants import epoch_s
 from pitstop.decisions.watchdog import Presence
 from pitstop.launch import command, record
 from pitstop.launch.command import CommandFailed
@@ -43,21 +42,6 @@ async def taken_away(site: Site, home: Home) -> bool:
     except (PitstopError, OSError):
         return False
     return found is not None and found.labels.get(LABEL_FINGERPRINT) != site.spec.fingerprint
-
-
-def epoch_s(iso: str) -> float | None:
-    """Seconds since the epoch of docker's, podman's or systemd's ISO 8601; None when it is no time, or the year 1."""
-    text = iso.strip().replace("Z", "+00:00")
-    head, dot, rest = text.partition(".")
-    if dot:  # nanoseconds: more digits than Python takes
-        digits = len(rest) - len(rest.lstrip("0123456789"))
-        text = f"{head}.{rest[:digits][:6]}{rest[digits:]}"
-    try:
-        time = datetime.fromisoformat(text)
-        known = time if time.tzinfo else time.replace(tzinfo=UTC)
-        return known.timestamp() if time.year > 1 else None
-    except (ValueError, OverflowError):
-        return None
 
 
 async def _why_down(spec: LaunchSpec, home: Home) -> tuple[Presence, float | None]:
