@@ -7,7 +7,7 @@ import contextlib
 import os
 import shlex
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,14 +54,36 @@ async def run(
     timeout_s: float,
     cwd: str = "",
 ) -> Output:
-    """Run to the end; CommandFailed when it cannot be run, fails, or takes too long (then it is killed)."""
+    """Run to the end; CommandFailed when it cannot be run, fails, or takes too long (then it is killed).
+
+    The end is that of the program itself: what it leaves running (Podman's conmon, a script's daemon) may hold its
+    streams for days, so that they are no pipes whose end would be waited for.
+    """
+    with _kept() as out, _kept() as err:
+        child = await _begin(argv, environ, cwd, out, err)
+        try:
+            await asyncio.wait_for(child.wait(), timeout_s)
+        except TimeoutError as error:
+            raise CommandFailed(Failure.TIMED_OUT, argv, f"no answer within {timeout_s:g} s") from error
+        finally:
+            if child.returncode is None:
+                await _kill(child)
+        output = Output(child.returncode or 0, _text(out), _text(err))
+    if output.code != 0:
+        raise CommandFailed(classify(output.err), argv, output.err or output.out, code=output.code)
+    return output
+
+
+async def _begin(
+    argv: Sequence[str], environ: Mapping[str, str], cwd: str, out: int, err: int
+) -> asyncio.subprocess.Process:
     try:
         # A session of its own: Ctrl-C reaches pitstop, which decides whether this command is to be finished.
-        child = await asyncio.create_subprocess_exec(
+        return await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdout=out,
+            stderr=err,
             env=dict(environ),
             cwd=cwd or None,
             start_new_session=True,
@@ -70,17 +92,16 @@ async def run(
         raise CommandFailed(Failure.MISSING, argv, str(error)) from error
     except OSError as error:
         raise CommandFailed(Failure.FORBIDDEN, argv, str(error)) from error
+
+
+@contextlib.contextmanager
+def _kept() -> Iterator[int]:
+    """A file in memory, which a full disk does not refuse."""
+    descriptor = os.memfd_create("output")
     try:
-        out, err = await asyncio.wait_for(child.communicate(), timeout_s)
-    except TimeoutError as error:
-        raise CommandFailed(Failure.TIMED_OUT, argv, f"no answer within {timeout_s:g} s") from error
+        yield descriptor
     finally:
-        if child.returncode is None:
-            await _kill(child)
-    output = Output(child.returncode or 0, _text(out), _text(err))
-    if output.code != 0:
-        raise CommandFailed(classify(output.err), argv, output.err or output.out, code=output.code)
-    return output
+        os.close(descriptor)
 
 
 async def printed_version(spec: LaunchSpec) -> str | None:
@@ -153,10 +174,9 @@ def _last_lines(said: str) -> str:
 async def _kill(child: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
-    # Read what is left and take the exit state; a grandchild that kept the pipe must not hold us.
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(child.communicate(), 5.0)
+        await asyncio.wait_for(child.wait(), 5.0)
 
 
-def _text(raw: bytes) -> str:
-    return raw[:_MAX_OUTPUT].decode(errors="replace")
+def _text(descriptor: int) -> str:
+    return os.pread(descriptor, _MAX_OUTPUT, 0).decode(errors="replace")
