@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from pitstop.core.errors import GuardTripped, UsageError
 from pitstop.decisions.guard import GuardPolicy
@@ -117,6 +118,25 @@ async def test_an_engine_that_crosses_the_floor_is_killed_and_everything_is_on_r
     assert evidence["ring"][0]["available_bytes"] == 20_000 * 2**20
     assert evidence["ring"][-1]["available_bytes"] == 6_018 * 2**20
     assert "killed: floor" in (box.folder / "rows.csv").read_text()
+
+
+def test_a_guard_that_ended_by_itself_is_told_to_stop_without_an_error(box):
+    """In the loop of the command line, which closes a pipe to a process as soon as that is gone."""
+
+    async def told_in_vain():
+        async with engine(SLEEPER) as process:
+            guard = await spawn_guard(box.order, box.log)
+            await guard.own(running(process))
+            await until(lambda: "owns process" in box.log.read_text(), "ownership")
+            box.set(available_mib=6_018)
+            await asyncio.wait_for(guard.wait(), 30)
+            for _ in range(20):  # until the loop has seen that nobody reads any more
+                await guard.own(running(process))
+                await asyncio.sleep(0.02)
+            return await guard.stop()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(told_in_vain()).tripped
 
 
 async def test_swap_growth_kills_while_memory_looks_good(box):

@@ -18,6 +18,7 @@ from pitstop.services.lease import LeaseLost, lease_standing, read_lease
 from pitstop.services.trial import journal as journal_module
 from pitstop.services.trial.conduct import conduct, recover, take_lease
 from pitstop.services.trial.folder import TrialFolder, open_trials, owed
+from pitstop.services.trial.roles import unfailing
 from support.trial_world import Killed, NoGuard, World, promise, stage
 
 PRODUCTION = promise().production
@@ -104,6 +105,40 @@ async def test_how_an_engine_died_is_told_though_a_request_noticed_it_first(tmp_
         assert "nothing accepts connections" in reason
         assert "engine smol died" in reason
         assert "CUDA error: an illegal memory access" in reason
+
+
+@pytest.mark.parametrize("fault", [RuntimeError("closed"), Unreachable("away"), OSError("full")])
+async def test_a_fault_while_the_reason_of_a_failure_is_sought_leads_to_the_restore(tmp_path, fault):
+    world = World(up=PRODUCTION, dead_on_boot=VARIANT.fingerprint)
+    on = stage(tmp_path, world)
+
+    async def broken(_site):
+        raise fault
+
+    on.crew.stopped = broken
+    lease = take_lease(on, promise())
+    folder = TrialFolder(on.home.trials / "T1")
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert document.production.restored
+    assert world.up == PRODUCTION
+    assert str(fault) in str(document.log) or "illegal memory access" in str(document.arms[1].incidents)
+
+
+async def test_a_view_that_fails_costs_nothing(tmp_path):
+    class Blind:
+        def __getattr__(self, name):
+            raise UnicodeEncodeError("ascii", "ä", 0, 1, name)
+
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    on.watcher = Blind()
+    lease = take_lease(on, promise())
+    folder = TrialFolder(on.home.trials / "T1")
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert (document.state, world.up) == ("finished", PRODUCTION)
+    unfailing(lambda text: text.no_such_word)("ready")
 
 
 async def test_production_that_somebody_changed_meanwhile_is_not_stopped(tmp_path):

@@ -67,7 +67,8 @@ class Guard:
 
     async def _tell(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(ConnectionError):  # it has ended; its report says why
+        # It has ended, and its report says why. uvloop calls a pipe that it has closed meanwhile a RuntimeError.
+        with contextlib.suppress(ConnectionError, RuntimeError):
             self._process.stdin.write(f"{line}\n".encode())
             await self._process.stdin.drain()
 

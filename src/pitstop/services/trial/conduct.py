@@ -105,6 +105,7 @@ class _Phased:
     """Passes on what happens, and lets clients and the watchdog know whether production serves.
 
     The lease is active from the moment in which production is touched until it is proved; verdicts can take their time.
+    Whoever looks on is not worth production: a view that fails shows nothing.
     """
 
     watcher: Watcher
@@ -114,7 +115,8 @@ class _Phased:
     def action_begun(self, action: Action, state: State) -> None:
         if action.do is not Do.WAIT_IDLE and self.lease.lease.phase is Phase.WAITING:
             self.lease.renew(Phase.ACTIVE)
-        self.watcher.action_begun(action, state)
+        with contextlib.suppress(Exception):
+            self.watcher.action_begun(action, state)
 
     def action_ended(self, action: Action, outcome: Outcome) -> None:
         if action.do is Do.PROVE and outcome.how is How.DONE:
@@ -122,7 +124,8 @@ class _Phased:
             with contextlib.suppress(LeaseLost, UsageError):
                 self.lease.renew(Phase.WAITING)
             self.open_door()
-        self.watcher.action_ended(action, outcome)
+        with contextlib.suppress(Exception):
+            self.watcher.action_ended(action, outcome)
 
 
 def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -> TrialDocument:

@@ -55,20 +55,25 @@ class Hands:
     async def perform(self, action: Action) -> Outcome:
         """Do it. Only a lost lease and a cancellation get out; anything else is how the action went."""
         try:
-            return await self._deeds[action.do](action)
+            return await self._done(action)
         except LeaseLost:
             raise
-        except CommandFailed as error:  # a container engine that is away is nobody's result
-            return Outcome(How.REFUSED, str(error))
-        except (Unreachable, GuardTripped) as error:
-            if action.do in (Do.BOOT, Do.MEASURE):
-                return Outcome(How.FAILED, await self._why_failed(action, error))
-            return Outcome(How.REFUSED, str(error))
         except (PitstopError, OSError) as error:
             return Outcome(How.REFUSED, str(error))
         except Exception as error:  # noqa: BLE001 - a fault of our own must lead to the restore, not past it
             self._journal.note(traceback.format_exc())
             return Outcome(How.REFUSED, f"a defect in pitstop: {type(error).__name__}: {error}")
+
+    async def _done(self, action: Action) -> Outcome:
+        """Do it, and find out why an arm failed; whatever is raised here is not the arm's result."""
+        try:
+            return await self._deeds[action.do](action)
+        except CommandFailed:  # a container engine that is away is nobody's result
+            raise
+        except (Unreachable, GuardTripped) as error:
+            if action.do not in (Do.BOOT, Do.MEASURE):
+                raise
+            return Outcome(How.FAILED, await self._why_failed(action, error))
 
     async def _wait_idle(self, _action: Action) -> Outcome:
         return await self._crew.idle(self._site, self._promise)

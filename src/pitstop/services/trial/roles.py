@@ -57,6 +57,16 @@ Stopped = Callable[[Site], Awaitable[bool]]  # whether an engine that is down wa
 Unfit = Callable[[Site], Awaitable[str]]  # why what came up is not to be measured: its patches; "" when it is
 
 
+def unfailing(say: Say) -> Say:
+    """The same, without its errors: whoever looks on is not worth production."""
+
+    def said(text: str) -> None:
+        with contextlib.suppress(Exception):
+            say(text)
+
+    return said
+
+
 async def as_it_should_be(_site: Site) -> str:
     """Nothing to say against the engine that came up."""
     return ""
