@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pitstop.core.config.load import parse
 from pitstop.core.errors import UsageError
+from pitstop.launch.containers import engine_of
 from pitstop.launch.docker import run_argv
 from pitstop.launch.launcher import LaunchSpec
 from pitstop.launch.plan import environ_with_literals, plan
@@ -240,6 +241,20 @@ def test_knobs_reach_other_launchers_by_environment(launcher, launch, argv):
     assert planned(engine, {"MTP_K": "2"}).env == {"MTP_K": "2"}
     # A unit's defaults stand in its own file; a script and a compose file are told them.
     assert planned(engine).env == ({} if launcher == "systemd" else {"MTP_K": "3"})
+
+
+@pytest.mark.parametrize(
+    ("launcher", "launch"),
+    [("script", 'start = ["./s.sh"]\ncontainer = "c"'), ("systemd", 'unit = "u.service"\ncontainer = "c"'),
+     ("docker", 'name = "c"\nimage = "r:1"')],
+)  # fmt: skip
+def test_whose_container_it_is_is_known_to_all_who_ask(launcher, launch):
+    def of(more):
+        text = SCRIPT.format(launcher=launcher, launch=f"{launch}\n{more}", knob='env = "MTP_K"')
+        return planned(parse(text).engine["e"])
+
+    assert engine_of(of("")).binary == "docker"
+    assert engine_of(of('binary = "podman"')).binary == "podman"
 
 
 @pytest.mark.parametrize(

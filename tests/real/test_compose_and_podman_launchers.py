@@ -14,7 +14,7 @@ from pitstop.core.errors import EngineFailed
 from pitstop.core.home import Home
 from pitstop.launch.launcher import OBSERVED
 from pitstop.launch.plan import plan
-from support import docker_engine
+from support import docker_engine, podman
 from support.launch_contract import ENVIRON, Bench, LauncherContract, cleaned, tiny
 
 pytestmark = pytest.mark.real
@@ -34,11 +34,10 @@ def run(*argv: str, check: bool = True, env=None) -> str:
 
 @pytest.fixture(scope="session")
 def installed():
-    docker_engine.ensure()
-    missing = [package for package in ("docker-compose", "podman") if shutil.which(package) is None]
-    if missing:
+    podman.ensure()
+    if shutil.which("docker-compose") is None:
         install = ["apt-get", "install", "-y", "-qq", "-o", "DPkg::Lock::Timeout=300", "--no-install-recommends"]
-        run(*install, *missing, "crun")
+        run(*install, "docker-compose")
 
 
 COMPOSE_PORT = 23400
@@ -89,46 +88,23 @@ class TestComposeLauncher(LauncherContract):
 
 
 PODMAN_PORT = 23410
-# crun, Podman's own choice, does not start where the kernel has both versions of control groups mounted.
-PODMAN_CONF = '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n'
 
 
 class TestPodmanLauncher(LauncherContract):
     @pytest.fixture
     async def bench(self, tmp_path, installed):
-        if not _podman_image():
-            archive = tmp_path / "base.tar"
-            run("docker", "save", "--output", str(archive), docker_engine.IMAGE)
-            run("podman", "load", "--input", str(archive))
         launch = DockerLaunch(
             binary="podman",
             name="pitstop-podman-test",
-            image=_podman_image(),
-            # Podman would raise these limits above what a machine inside a machine may have.
-            run=(
-                "--network",
-                "host",
-                "--stop-signal",
-                "SIGKILL",
-                "--ulimit",
-                "nofile=1024:1024",
-                "--ulimit",
-                "nproc=4096:4096",
-                *docker_engine.mounts(),
-            ),
+            image=podman.image(tmp_path),
+            run=("--network", "host", "--stop-signal", "SIGKILL", *podman.LIMITS, *docker_engine.mounts()),
             command=tiny(PODMAN_PORT),
             env={"TINY_API_KEY": "${TINY_API_KEY}"},
         )
-        (tmp_path / "containers.conf").write_text(PODMAN_CONF)
-        environ = {**ENVIRON, "CONTAINERS_CONF": str(tmp_path / "containers.conf")}
+        environ = {**ENVIRON, **podman.environ(tmp_path)}
         async with cleaned(bench_of(tmp_path, launch, PODMAN_PORT, Knob(args=("{value}",)), environ)) as bench:
             yield bench
         run("podman", "rm", "--force", "--ignore", "pitstop-podman-test", check=False)
-
-
-def _podman_image() -> str:
-    names = run("podman", "images", "--format", "{{.Repository}}:{{.Tag}}").split()
-    return next((name for name in names if name.endswith("pitstop-base:1")), "")
 
 
 SCRIPT_PORT = 23420

@@ -35,7 +35,7 @@ def config(request):
 
 def test_systemd_finds_nothing_wrong_with_any_unit(tmp_path, config):
     true = shutil.which("true")  # what the units run must exist, so every program is one that does
-    files = render(config, Program(true, true, "/etc/pitstop.toml", "/var/lib/pitstop"), os.environ)
+    files = render(config, Program(true, true, true, "/etc/pitstop.toml", "/var/lib/pitstop"), os.environ)
     written = write_below(files, tmp_path)
     units = [path for path in written if path.suffix == ".service"]
     stand_in = tmp_path / "etc/systemd/system/docker.service"

@@ -142,6 +142,7 @@ def _rendered(shell: Shell) -> list[RenderedFile]:
     program = Program(
         pitstop=_program(),
         docker=shutil.which("docker") or "/usr/bin/docker",
+        podman=shutil.which("podman") or "/usr/bin/podman",
         config=str(shell.config_path.resolve()),
         home=str(_home().root.resolve()),
     )

@@ -145,7 +145,7 @@ def _script(launch: ScriptLaunch, draft: Draft, common: dict[str, object]) -> La
         stop_argv=draft.filled(launch.stop),
         cwd=launch.cwd,
         name=launch.container,
-        options={"pidfile": launch.pidfile} if launch.pidfile else {},
+        options={"binary": launch.binary, **({"pidfile": launch.pidfile} if launch.pidfile else {})},
     )
 
 
@@ -172,7 +172,7 @@ def _systemd(launch: SystemdLaunch, draft: Draft, common: dict[str, object]) -> 
         argv=(*front, "start", launch.unit),
         stop_argv=(*front, "stop", launch.unit),
         name=launch.unit,
-        options={"user": "yes" if launch.user else "", "container": launch.container},
+        options={"user": "yes" if launch.user else "", "container": launch.container, "binary": launch.binary},
     )
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from pitstop.core.config.engine import DockerLaunch, Engine
+from pitstop.core.config.engine import DockerLaunch, Engine, ScriptLaunch, SystemdLaunch
 from pitstop.core.config.schema import Config
 from pitstop.core.errors import PitstopError
 from pitstop.core.home import Home
@@ -93,7 +93,7 @@ def _debts(home: Home) -> Iterator[Finding]:
 
 async def _engine(name: str, engine: Engine, home: Home, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
     check = f"engine {name}"
-    binary = engine.launch.binary if isinstance(engine.launch, DockerLaunch) else None
+    binary = _container_program(engine)
     if binary and shutil.which(binary) is None:
         yield Finding(check, Health.FAILED, f"there is no {binary} on the PATH", f"Install {binary}.")
         return
@@ -102,6 +102,16 @@ async def _engine(name: str, engine: Engine, home: Home, environ: Mapping[str, s
         yield await _reached(check, site)
     except PitstopError as error:
         yield Finding(check, Health.FAILED, error.message, error.hint)
+
+
+def _container_program(engine: Engine) -> str:
+    """The program that knows the engine's container; "" when it has none."""
+    match engine.launch:
+        case DockerLaunch(binary=binary):
+            return binary
+        case ScriptLaunch(binary=binary) | SystemdLaunch(binary=binary) if engine.launch.container:
+            return binary
+    return ""
 
 
 async def _reached(check: str, site: Site) -> Finding:

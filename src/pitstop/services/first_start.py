@@ -20,6 +20,7 @@ from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.engines.procfs import read_memory
+from pitstop.launch.containers import engine_of
 from pitstop.launch.launcher import LaunchSpec
 from pitstop.services.guard.ordering import guard_order
 from pitstop.services.guard.spawn import Guard, spawn_guard, tripped
@@ -75,8 +76,14 @@ class FirstStart:
             min_available_bytes=floor_bytes(self._host, read_memory().total_bytes),
             max_swap_growth_bytes=int(self._host.max_swap_growth),
         )
-        stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-        order = guard_order(spec.engine, policy, self._home, stamp=stamp, config_file=self._config_file)
+        order = guard_order(
+            spec.engine,
+            policy,
+            self._home,
+            stamp=f"{datetime.now(UTC):%Y%m%d-%H%M%S}",
+            config_file=self._config_file,
+            binary=engine_of(spec).binary,
+        )
         try:
             return await spawn_guard(order, self._home.logs / f"guard-{spec.engine}.log")
         except UsageError as refused:

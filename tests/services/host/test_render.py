@@ -1,6 +1,7 @@
 import shlex
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,13 @@ from pitstop.services.host.units import command_line, quoted
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = Path(__file__).parent / "golden"
-PROGRAM = Program("/opt/pitstop/bin/pitstop", "/usr/bin/docker", "/etc/pitstop/pitstop.toml", "/var/lib/pitstop")
+PROGRAM = Program(
+    "/opt/pitstop/bin/pitstop",
+    "/usr/bin/docker",
+    "/usr/bin/podman",
+    "/etc/pitstop/pitstop.toml",
+    "/var/lib/pitstop",
+)
 SPARK_3 = load(ROOT / "examples/spark-3.toml")
 
 # The second report's own words, with the line ends taken out.
@@ -72,6 +79,17 @@ def test_both_commands_of_spark_3_are_the_reports_flag_for_flag(name, reported):
 def test_the_files_of_spark_3_are_as_they_were(file):
     golden = GOLDEN / file.path.lstrip("/")
     assert golden.read_text() == file.text
+
+
+def test_podmans_container_has_a_unit_that_asks_podman_and_needs_no_daemon():
+    qwen = SPARK_3.engine["qwen"]
+    launch = msgspec.structs.replace(qwen.launch, binary="podman")
+    config = msgspec.structs.replace(SPARK_3, engine={"qwen": msgspec.structs.replace(qwen, launch=launch)})
+    [unit] = [file.text for file in render(config, PROGRAM, {"PATH": "/usr/bin"}) if "podman" in file.text]
+    assert "ExecStart=/usr/bin/podman \\\n  run" in unit
+    assert "/usr/bin/docker" not in unit
+    assert "Requires=" not in unit
+    assert 'binary = "podman"' in unit
 
 
 def test_the_golden_files_are_all_of_them():

@@ -49,6 +49,7 @@ class ScriptLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     start: tuple[str, ...]  # your launcher, as you would call it
     stop: tuple[str, ...] = ()  # how it is stopped; without it the container or process is
     container: str = ""  # the container that it starts
+    binary: Literal["docker", "podman"] = "docker"  # whose container that is
     pidfile: str = ""  # or the file where it leaves the pid
     env: dict[str, str] = {}  # for the launcher, beside the knobs
     cwd: str = ""  # the folder it is called in
@@ -68,6 +69,7 @@ class SystemdLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     user: bool = False  # a unit of `systemctl --user`
     env: dict[str, str] = {}  # for the variables that the unit reads, beside the knobs
     container: str = ""  # the container that the unit starts, where it starts one
+    binary: Literal["docker", "podman"] = "docker"  # whose container that is
     version_command: tuple[str, ...] = ()  # prints the engine's version
 
 

@@ -20,6 +20,7 @@ from pitstop.services.host.units import command_line, container_of, quoted, unit
 ENVIRONMENT_FILE = "/etc/pitstop/environment"  # NAME=value a line; for what the configuration takes as ${NAME}
 _UNITS = PurePosixPath("/etc/systemd/system")
 _DETACHED = ("--detach", "-d")
+_DAEMON = {"Requires": "docker.service"}  # podman has none
 _ORDERED = {"After": "network-online.target docker.service", "Wants": "network-online.target"}
 
 
@@ -29,6 +30,7 @@ class Program:
 
     pitstop: str
     docker: str
+    podman: str
     config: str
     home: str
 
@@ -83,21 +85,23 @@ StartLimitBurst=5
 def _container_unit(name: str, engine: Engine, program: Program, environ: Mapping[str, str]) -> str:
     """`docker run` flag for flag, in the foreground. No --rm: a container that failed keeps its log."""
     spec = plan(name, engine, environ=environ)
-    docker = program.docker
-    run = [docker, *(word for word in spec.argv[1:] if word not in _DETACHED)]
+    is_podman = spec.options.get("binary") == "podman"
+    binary = program.podman if is_podman else program.docker
+    whose = ', binary = "podman"' if is_podman else ""
+    run = [binary, *(word for word in spec.argv[1:] if word not in _DETACHED)]
     stop_s = round(float(engine.stop_timeout))
     comment = (
         f"With this unit, write under [engine.{name}.launch] in pitstop.toml:\n"
-        f'with = "systemd", unit = "{unit_of(name, engine)}", container = "{spec.name}".\n'
+        f'with = "systemd", unit = "{unit_of(name, engine)}", container = "{spec.name}"{whose}.\n'
         'While it says "docker", pitstop stops the container for a trial, and this unit would start it again.'
     )
     return unit_text(
         comment,
-        Unit={"Description": f"{name}: {engine.model}", **_ORDERED, "Requires": "docker.service"},
+        Unit={"Description": f"{name}: {engine.model}", **_ORDERED, **({} if is_podman else _DAEMON)},
         Service={
-            "ExecStartPre": "-" + _line(docker, "rm", "--force", spec.name),
+            "ExecStartPre": "-" + _line(binary, "rm", "--force", spec.name),
             "ExecStart": command_line(run),
-            "ExecStop": _line(docker, "stop", "--time", str(stop_s), spec.name),
+            "ExecStop": _line(binary, "stop", "--time", str(stop_s), spec.name),
             "TimeoutStartSec": "0",
             "TimeoutStopSec": str(stop_s + 30),
             "SuccessExitStatus": "143",

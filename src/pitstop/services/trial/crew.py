@@ -16,6 +16,7 @@ from pitstop.core.documents import RunDocument
 from pitstop.core.home import Home
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.decisions.trial import Boot, Outcome
+from pitstop.launch.containers import engine_of
 from pitstop.launch.launcher import Running
 from pitstop.ledger.store import Ledger
 from pitstop.rulers.ruler import Progress, Settings
@@ -36,7 +37,7 @@ from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
 from pitstop.services.trial.record import MEMORY, keep_run, run_file
-from pitstop.services.trial.roles import Crew, Say, Unfit, as_it_should_be
+from pitstop.services.trial.roles import Crew, Say, Unfit, as_it_should_be, unfailing
 from pitstop.services.watchdog.presence import taken_away
 
 
@@ -53,6 +54,7 @@ def real_crew(
 
     `neighbours` are the other engines of the box: what they serve meanwhile disturbs a measurement.
     """
+    say = unfailing(say)
     world = _World(home, now, say, progress, open_ledger, neighbours)
     return Crew(
         measure=world.measure,
@@ -110,9 +112,15 @@ class _World:
         policy = GuardPolicy(
             min_available_bytes=int(limits.min_available), max_swap_growth_bytes=int(limits.max_swap_growth)
         )
-        curve = str(self._memory_curve(promise))
-        order = guard_order(site.name, policy, home, stamp=f"{self._now():%Y%m%d-%H%M%S}", csv=curve)
         assert site.spec is not None
+        order = guard_order(
+            site.name,
+            policy,
+            home,
+            stamp=f"{self._now():%Y%m%d-%H%M%S}",
+            csv=str(self._memory_curve(promise)),
+            binary=engine_of(site.spec).binary,
+        )
         learn_from = partial(learn, home, site.name, site.spec.fingerprint)
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from) as guard:
             yield guard
