@@ -2,6 +2,7 @@
 
 import signal
 
+import uvloop
 from hypothesis import settings
 
 # No test judges speed, and Hypothesis's deadline per example would: the machine may be busy.
@@ -12,3 +13,8 @@ settings.load_profile("pitstop")
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+
+def pytest_asyncio_loop_factories(config, item):
+    """The loop of the command line and the gateway: it differs from Python's own in what it raises and hands down."""
+    return {"uvloop": uvloop.new_event_loop}
