@@ -15,7 +15,7 @@ from pitstop.client.endpoint import Endpoint
 from pitstop.client.exchange import Exchange, Fault
 from pitstop.client.receiver import Receiver
 from pitstop.client.target import parse_target
-from pitstop.client.transport import exchange
+from pitstop.client.transport import Connection, exchange, open_connection
 from pitstop.core.errors import UsageError
 from support.raw_server import OK, Handler, saying, serving
 
@@ -35,6 +35,27 @@ async def test_a_reply_with_a_length() -> None:
     assert raw.finished_at is not None
     assert raw.connected_at is not None
     assert raw.connected_at <= raw.sent_at <= raw.headers_at <= raw.times[0] <= raw.finished_at
+
+
+async def test_a_connection_that_is_closed_before_the_request_is_sent() -> None:
+    """With many streams the first is open for a while before all are, and a full server does not wait for that."""
+    closed = asyncio.Event()
+
+    async def closes(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.transport.abort()
+        closed.set()
+
+    async with serving(closes) as base_url:
+        opened = await open_connection(Endpoint(base_url, "m"), "/x")
+        assert isinstance(opened, Connection)
+        await closed.wait()
+        for _ in range(1000):
+            if opened.transport.is_closing():
+                break
+            await asyncio.sleep(0.01)
+        raw = await opened.request(b"{}", deadline_s=30.0)
+    assert not raw.complete
+    assert raw.fault is Fault.TRUNCATED
 
 
 async def test_a_chunked_reply_with_a_trailer() -> None:

@@ -16,7 +16,8 @@ class Wire(asyncio.Transport):
         self.closing = False
 
     def write(self, data):
-        pass
+        if self.closing:
+            raise RuntimeError("the handler is closed")  # as uvloop does
 
     def is_closing(self):
         return self.closing
@@ -29,6 +30,15 @@ class Wire(asyncio.Transport):
 
     def resume_reading(self):
         pass
+
+
+async def test_a_request_over_a_connection_that_the_engine_has_just_closed_is_broken():
+    connection = EngineConnection()
+    connection.connection_made(Wire())
+    connection.eof_received()
+    connection.send(b"")
+    with pytest.raises(Broken, match="closed the connection"):
+        await connection.head()
 
 
 def told(chunks, *, eof=True):

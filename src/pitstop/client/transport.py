@@ -92,7 +92,8 @@ class Connection:
         """Hand the request to the kernel; the clock of the exchange starts here."""
         head = request_head(self.target, body_bytes=None if payload is None else len(payload), api_key=self.api_key)
         self.receiver.sent_at = monotonic()
-        self.transport.write(head + (payload or b""))
+        if not self.transport.is_closing():  # a server may close what it had accepted; then the receiver knows
+            self.transport.write(head + (payload or b""))
 
     async def reply(self, *, deadline_s: float) -> Exchange:
         """The exchange, once `send` was called."""

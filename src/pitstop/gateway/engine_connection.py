@@ -55,7 +55,8 @@ class EngineConnection(asyncio.Protocol):
         self._open = True
         self.touched = False
         self._sink = None
-        self._transport.write(request)
+        if not self._transport.is_closing():  # then it is broken, and whoever waits for the head is told
+            self._transport.write(request)
 
     async def head(self) -> None:
         """Wait for status and headers; Broken when they do not come."""

@@ -169,7 +169,7 @@ def _environment() -> dict[str, str]:
 
 async def _tell(child: asyncio.subprocess.Process, said: bytes) -> None:
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+    with contextlib.suppress(ConnectionError, RuntimeError):  # it has ended; uvloop has closed the pipe by then
         child.stdin.write(said)
         await child.stdin.drain()
     child.stdin.close()
