@@ -161,6 +161,17 @@ async def test_an_endless_body_is_bounded() -> None:
     assert len(raw.body) < 2_000_000
 
 
+async def test_what_comes_after_a_body_was_too_long_is_not_kept() -> None:
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    receiver = Receiver(done, max_body_bytes=1000)
+    receiver.data_received(OK + b"\r\n")
+    for _ in range(40):  # libuv reads up to 32 times before anybody else has a say
+        receiver.data_received(b"x" * 600)
+    raw = receiver.exchange("http://h/x")
+    assert raw.fault is Fault.BODY_TOO_LONG
+    assert len(raw.body) == 1200
+
+
 async def test_a_redirect_is_not_followed() -> None:
     raw = await ask(saying(b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"))
     assert (raw.status, raw.header("location")) == (307, "http://127.0.0.1:1/")

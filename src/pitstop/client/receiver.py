@@ -58,6 +58,8 @@ class Receiver(asyncio.Protocol):
         """Let llhttp take the framing off what has piled up; each piece keeps the time of the read that brought it."""
         pending = zip(self._pending_times, self._pending, strict=True)
         self._pending_times, self._pending = [], []
+        if self._ended and self._room < 0:  # a loop may read many times more before it hears that this is over
+            return
         for self._now, data in pending:
             try:
                 self._parser.feed_data(data)
