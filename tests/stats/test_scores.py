@@ -16,6 +16,7 @@ from pitstop.stats.scores import (
     smallest_difference,
     tasks_needed,
 )
+from pitstop.stats.sheets import attempts
 
 
 def table(both: int, lost: int, won: int, neither: int) -> list[TaskPair]:
@@ -168,3 +169,53 @@ def test_two_runs_of_one_flaky_engine_are_called_different_at_most_one_time_in_t
 def _answers(task: TaskPair) -> list[int]:
     right, runs = task.production + task.variant, task.production_runs + task.variant_runs
     return [1] * right + [0] * (runs - right)
+
+
+def drawn(rng, production, variant, runs):
+    """Attempts at tasks with these chances of a right answer, `runs` an arm."""
+    return [TaskPair(int(rng.binomial(runs, p)), runs, int(rng.binomial(runs, q)), runs)
+            for p, q in zip(production, variant, strict=True)]  # fmt: skip
+
+
+@pytest.mark.parametrize("runs", [2, 4, 8])
+@pytest.mark.parametrize("chances", [[0.95] * 28, [1.0] * 21 + [0.5] * 7, [0.8] * 28])
+def test_the_smallest_difference_is_that_of_all_attempts_and_not_of_tasks_asked_once(runs, chances):
+    """By simulation of the mixed test, spread over all tasks: power near 80 %, and never as good as certain."""
+    rng = np.random.default_rng(runs)
+    flips = sum(p * (1 - p) for p in chances) / 28
+    shown = smallest_difference(28 * runs, flips=flips)
+    worse = [p * (1 - shown / np.mean(chances)) for p in chances]
+    found = np.mean([exact_test(drawn(rng, chances, worse, runs)) < 0.05 for _ in range(300)])
+    assert 0.7 < found < 0.97
+
+
+def test_the_words_count_attempts_and_ask_for_more_repeats_than_were_made():
+    tasks = [*[TaskPair(4, 4, 4, 4)] * 22, *[TaskPair(3, 4, 2, 4)] * 4, *[TaskPair(1, 4, 2, 4)] * 2]
+    judgement = judge_scores(tasks, minimum_effect=0.01, flips=0.0)
+    assert judgement.verdict is Verdict.UNDECIDED
+    assert judgement.smallest_shown == pytest.approx(smallest_difference(112))
+    assert "28 tasks with 4 attempts each show only differences from 2 tasks on" in judgement.reason
+    assert judgement.repeats_to_decide > 4
+
+
+def test_unequal_attempts_count_as_their_harmonic_mean():
+    assert attempts([TaskPair(1, 1, 1, 1)] * 28) == 28
+    assert attempts([TaskPair(1, 2, 1, 6)] * 10) == 30
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=28), st.sampled_from([0.02, 0.1]))
+def test_a_verdict_never_contradicts_the_interval_that_stands_beside_it(counts, minimum_effect):
+    judgement = judge_scores([TaskPair(p, 4, v, 4) for p, v in counts], minimum_effect=minimum_effect)
+    low, high = judgement.interval
+    assert (judgement.verdict is Verdict.EQUIVALENT) == (-minimum_effect <= low and high <= minimum_effect)
+    if judgement.verdict in (Verdict.BETTER, Verdict.WORSE):
+        assert not low <= 0 <= high
+
+
+def test_no_verdict_goes_the_other_way_than_the_scores_where_attempts_are_unequal():
+    """One task with many attempts must not turn what the mean over tasks says."""
+    tasks = [TaskPair(0, 40, 30, 40), *[TaskPair(1, 1, 0, 1)] * 9]
+    assert exact_test(tasks) < 0.05
+    judgement = judge_scores(tasks, minimum_effect=0.05)
+    assert judgement.difference < 0
+    assert judgement.verdict is not Verdict.BETTER

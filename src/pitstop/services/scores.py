@@ -15,7 +15,7 @@ from pitstop.stats.failures import Failures
 from pitstop.stats.judgement import Judgement, undecided
 from pitstop.stats.noise import NoisePrior
 from pitstop.stats.scores import ScoreJudgement, judge_scores
-from pitstop.stats.sheets import Sheet, Tally, flips_from_noise, flips_seen, pairs, repeated_interval, tally
+from pitstop.stats.sheets import Sheet, Tally, flips_from_noise, flips_seen, pairs, tally
 
 METRIC = "score"
 # Two passes of few tasks often have the same score by luck, and then seem to have no noise at all.
@@ -44,7 +44,6 @@ def judge_score(blocks: Sequence[Pair], *, minimum_effect: float, noise: NoisePr
     base = math.fsum(task.production / task.production_runs for task in paired) / len(paired) if paired else 0.0
     flips = _flips(noise, production, variant)
     found = judge_scores(paired, minimum_effect=minimum_effect * (base or 1.0), flips=flips)
-    found = replace(found, interval=repeated_interval(paired) or found.interval)
     judgement = replace(
         _as_ratio(found, base, noise, len(blocks)), reason=_words(found, blocks, production, variant, noise)
     )
@@ -101,9 +100,8 @@ def _words(
 ) -> str:
     parts = [found.reason]
     tasks = len(production.tasks)
-    if found.tasks_to_decide is not None:
-        passes = math.ceil(found.tasks_to_decide / tasks)
-        parts += _how_long(passes, blocks)
+    if found.repeats_to_decide is not None:
+        parts += _how_long(found.repeats_to_decide, blocks)
     if noise is not None and production.share:
         parts.append(
             f"two runs of one engine differ by about {noise.sd * production.share * tasks:.1f} tasks ({noise.source})"

@@ -14,6 +14,8 @@ from functools import lru_cache
 
 from pitstop.core.documents import Verdict
 from pitstop.stats.proportions import TaskPair, exact_test, normal_quantile
+from pitstop.stats.score_reasons import reason_of
+from pitstop.stats.sheets import attempts, repeated_interval
 
 _POWER = 0.8
 _MOST_TASKS = 100_000
@@ -21,15 +23,16 @@ _MOST_TASKS = 100_000
 
 @dataclass(frozen=True)
 class ScoreJudgement:
-    """`difference` is variant minus production; `smallest_shown` what this many tasks show at 80 % power."""
+    """`difference` is variant minus production; `smallest_shown` what so many attempts show at 80 % power."""
 
     verdict: Verdict
     difference: float | None
     interval: tuple[float, float] | None
     p_value: float | None
     smallest_shown: float | None
-    tasks_to_decide: int | None  # in all, at 80 % power, if the difference is what was seen
+    tasks_to_decide: int | None  # asked once, in all, at 80 % power, if the difference is what was seen
     reason: str
+    repeats_to_decide: int | None = None  # of these tasks instead, in all
 
 
 def judge_scores(
@@ -37,20 +40,24 @@ def judge_scores(
 ) -> ScoreJudgement:
     """Compare two arms that answered the same tasks.
 
-    Better or worse: the exact test says p < 1 - confidence and the interval does not lie within ±`minimum_effect` (in
-    shares); equivalent: it does; undecided otherwise. `flips` defaults to what the discordant tasks here suggest.
+    Better or worse: the exact test says p < 1 - confidence, and the interval holds no zero and does not lie within
+    ±`minimum_effect` (in shares); equivalent: it does; undecided otherwise. The interval is that of these very tasks
+    where they were repeated. `flips` defaults to what the discordant tasks here suggest.
     """
     if not tasks:
         return ScoreJudgement(Verdict.UNDECIDED, None, None, None, None, None, "no task was answered by both arms")
     n = len(tasks)
     difference = math.fsum(task.difference for task in tasks) / n
-    interval, p_value = difference_interval(tasks, confidence=confidence), exact_test(tasks)
+    interval = repeated_interval(tasks, confidence=confidence) or difference_interval(tasks, confidence=confidence)
+    p_value, asked = exact_test(tasks), attempts(tasks)
     flips = _flips(tasks) if flips is None else flips
-    shown = smallest_difference(n, flips=flips, confidence=confidence)
+    shown = smallest_difference(asked, flips=flips, confidence=confidence)
     verdict = _verdict(difference, interval, p_value, minimum_effect, confidence)
     needed = tasks_needed(difference, flips=flips, confidence=confidence) if verdict is Verdict.UNDECIDED else None
-    reason = _words(verdict, tasks, p_value, shown, needed)
-    return ScoreJudgement(verdict, difference, interval, p_value, shown, needed, reason)
+    needed = None if needed is None else max(needed, asked + 1)  # so many have just not decided it
+    repeats = None if needed is None else math.ceil(needed / n)
+    reason = reason_of(verdict, tasks, p_value, shown, needed, significant=p_value < 1 - confidence)
+    return ScoreJudgement(verdict, difference, interval, p_value, shown, needed, reason, repeats)
 
 
 def difference_interval(tasks: Sequence[TaskPair], *, confidence: float = 0.95) -> tuple[float, float]:
@@ -135,19 +142,6 @@ def _verdict(
 ) -> Verdict:
     if -minimum_effect <= interval[0] and interval[1] <= minimum_effect:
         return Verdict.EQUIVALENT
-    if p_value >= 1 - confidence or not difference:
+    if p_value >= 1 - confidence or interval[0] <= 0 <= interval[1]:
         return Verdict.UNDECIDED
     return Verdict.BETTER if difference > 0 else Verdict.WORSE
-
-
-def _words(verdict: Verdict, tasks: Sequence[TaskPair], p_value: float, shown: float | None, needed: int | None) -> str:
-    n = len(tasks)
-    variant = math.fsum(task.variant / task.variant_runs for task in tasks)
-    production = math.fsum(task.production / task.production_runs for task in tasks)
-    chance = f"p = {p_value:.2f}" if p_value >= 0.005 else "p < 0.01"
-    seen = f"{variant:.3g} against {production:.3g} of {n} ({chance})"
-    if verdict is not Verdict.UNDECIDED:
-        return f"{seen} {'lies within the minimum effect' if verdict is Verdict.EQUIVALENT else 'is more than chance'}"
-    reach = "no difference at all" if shown is None else f"only differences from {math.ceil(shown * n)} tasks on"
-    more = f"; about {needed} tasks, or {math.ceil(needed / n)} repeats of these, would show this one" if needed else ""
-    return f"{seen} is within what chance does: {n} tasks show {reach}{more}"

@@ -67,6 +67,15 @@ def pairs(production: Tally, variant: Tally) -> list[TaskPair]:
     return [TaskPair(*production.tasks[task], *variant.tasks[task]) for task in both]
 
 
+def attempts(tasks: Sequence[TaskPair]) -> int:
+    """How many tasks asked once tell as much: each attempt of one arm at a task has one of the other to be paired with.
+
+    Where the arms have m and n attempts, their harmonic mean, as the variance of a difference has it.
+    """
+    pairs = (2 / (1 / task.production_runs + 1 / task.variant_runs) for task in tasks)
+    return math.floor(math.fsum(pairs) + 1e-9)
+
+
 def repeated_interval(tasks: Sequence[TaskPair], *, confidence: float = 0.95) -> tuple[float, float] | None:
     """Interval of the mean difference on these very tasks, from the spread of their repeats; None without repeats.
 

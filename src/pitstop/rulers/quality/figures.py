@@ -62,7 +62,7 @@ def _detail(
         "flakiness": {task: round(value, 4) for task, values in known.items()
                       if (value := flakiness(sum(values), len(values)))},
         "pass_at": _pass_at(known),
-        "smallest_difference_tasks": _reach(len(known), flips),
+        "smallest_difference_tasks": _reach(known, flips),
     }  # fmt: skip
 
 
@@ -97,10 +97,10 @@ def _pass_at(known: Mapping[str, Sequence[int]]) -> dict[str, float]:
     }
 
 
-def _reach(tasks: int, flips: float) -> int | None:
-    """The smallest true difference, in tasks, that a pair of such runs shows at 80 % power."""
-    shown = smallest_difference(tasks, flips=min(flips, 0.4)) if tasks else None
-    return None if shown is None else math.ceil(shown * tasks - 1e-9)
+def _reach(known: Mapping[str, Sequence[int]], flips: float) -> int | None:
+    """The smallest true difference, in tasks, that a pair of such runs shows at 80 % power; every attempt counts."""
+    shown = smallest_difference(sum(map(len, known.values())), flips=min(flips, 0.4))
+    return None if shown is None else math.ceil(shown * len(known) - 1e-9)
 
 
 def _share(case: str, some: Sequence[TaskRecord]) -> Figure | None:
