@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from pitstop.rulers.unsplit_thought import without_thought
+
 # What users write in; with all 97 of py3langid's languages a short technical answer drifts to Latin or Luxembourgish.
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "tr", "zh", "ja", "ko", "ar")
 SHORT_LETTERS = 60  # about ten words; below that single words decide
 SURE = 0.9
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
-_THOUGHT = re.compile(r"\A.*?</think>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Language:
 
 def language_of(answer: str) -> Language:
     """The language of the prose in `answer`; code and addresses are left out, for they are English everywhere."""
-    prose = _CODE.sub(" ", _THOUGHT.sub("", answer)).strip()
+    prose = _CODE.sub(" ", without_thought(answer)).strip()
     letters = sum(char.isalpha() for char in prose)
     if letters < SHORT_LETTERS:
         return Language(None, f"short: {letters} letters of prose")

@@ -10,14 +10,13 @@ from pitstop.core.documents import Figure
 from pitstop.rulers.budget_sweep import Attempt, BudgetRow, Outcome
 from pitstop.rulers.figures import Measured, failure_reason
 from pitstop.rulers.language import language_of
+from pitstop.rulers.unsplit_thought import without_thought
 from pitstop.stats.proportions import wilson
-
-_THOUGHT_END = "</think>"
 
 
 def attempt_of(reply: Reply, asked_language: str) -> Attempt:
     """How one reply ended and what language it is in."""
-    answer = reply.answer.rpartition(_THOUGHT_END)[2].strip()
+    answer = without_thought(reply.answer)
     record = reply.record
     language = language_of(answer).code
     return Attempt(

@@ -13,17 +13,17 @@ from pitstop.client.chat import Reply
 from pitstop.core.documents import Notice
 from pitstop.rulers.asking import Asker, Wish
 from pitstop.rulers.learnt import Switch, ThinkingState
+from pitstop.rulers.unsplit_thought import holds_thought
 
 PROBE_TOK = 32
 PROBE = "Is 2027 a prime number? Reply in one sentence."
 LEAST_EFFORTS = ("none", "minimal", "low")  # the first that the server takes is as far off as it goes
-_TAGS = ("<think>", "</think>", "<thinking>", "<|channel|>analysis")
 
 
 def thought(reply: Reply) -> bool:
     """Whether a reply shows any reasoning, wherever the server put it."""
     told = (reply.record.reasoning_tokens or 0) > 0 or bool(reply.reasoning.strip())
-    return told or any(tag in reply.answer for tag in _TAGS)
+    return told or holds_thought(reply.answer)
 
 
 def extra_for(kind: str, state: str) -> dict[str, Any]:

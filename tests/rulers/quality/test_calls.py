@@ -20,6 +20,35 @@ def call(name, arguments):
     return ToolCall("1", name, arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
+WRITTEN = [
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>",
+    '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{"city": "Oslo"}\n```',
+    '<｜DSML｜function_calls>\n<｜DSML｜invoke name="get_weather">',
+    '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>',
+    "<|channel|>analysis<|message|>I need it.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather",
+    '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>',
+    '<TOOLCALL>[{"name": "get_weather"}]</TOOLCALL>',
+    '>>>get_weather\n{"city": "Oslo"}',
+    'Action: get_weather\nAction Input: {"city": "Oslo"}',
+    "{'name': 'get_weather', 'arguments': {'city': 'Oslo'}}",
+    '{"tool": "get_weather", "city": "Oslo"}',
+    '{"action": "get_weather", "action_input": {"city": "Oslo"}}',
+    '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
+]
+
+
+@pytest.mark.parametrize("answer", WRITTEN)
+def test_a_call_in_the_form_of_a_template_is_malformed_and_not_only_missing(answer):
+    assert judge_calls(KEY, [], answer).malformed
+
+
+@pytest.mark.parametrize("answer", ["get_weather would tell.", "The tool get_weather (one of them) is idle.", "{}"])
+def test_to_speak_of_a_tool_is_no_call(answer):
+    mark = judge_calls(KEY, [], answer)
+    assert (mark.right, mark.malformed) == (False, False)
+    assert judge_calls(NONE, [], answer).right
+
+
 @pytest.mark.parametrize(
     ("key", "calls", "answer", "right", "malformed"),
     [

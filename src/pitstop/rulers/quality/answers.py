@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pitstop.rulers.quality.plain import plain_text
+from pitstop.rulers.unsplit_thought import without_thought
 
-_THOUGHT_BEGIN, _THOUGHT_END = "<think>", "</think>"
 _LOOKED_AT_CHARS = 20_000  # from the end: that is where an answer stands
 _STATED_CHARS = 1_000  # what is longer states no answer
 _LOOKED_BACK = 3  # sentences of good wishes after an answer that no mark precedes
@@ -56,18 +56,13 @@ _MOST_TURNS, _MOST_MARKS = 5, 50
 Holds = Callable[[str], bool]  # whether a part of a reply states something that could be the answer
 
 
-def said(answer: str) -> str:
-    """The answer without a thought that no parser split off; one that was never closed swallows the rest."""
-    return answer.rpartition(_THOUGHT_END)[2].partition(_THOUGHT_BEGIN)[0].strip()
-
-
 def put_forward(answer: str, holds: Holds = bool) -> str:
     """The part of a reply that states its answer: the last box or `Answer:` line, else the end of the last sentence.
 
     What comes behind the last correction ("no wait, …") counts alone. Markup is taken off. Empty when nothing is
     stated, or when it is stated to be wrong ("not 12").
     """
-    text = _corrected(said(answer)[-_LOOKED_AT_CHARS:], holds)
+    text = _corrected(without_thought(answer)[-_LOOKED_AT_CHARS:], holds)
     marked = _marked(text, holds)
     part = marked if marked is not None else _last_statement(text, holds)
     if len(part) > _STATED_CHARS:

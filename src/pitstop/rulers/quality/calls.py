@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from pitstop.client.tool_calls import ToolCall
-from pitstop.rulers.quality.answers import said as without_thought
 from pitstop.rulers.quality.keys import Call, ToolKey
+from pitstop.rulers.unsplit_thought import without_thought
 
-_TEMPLATES = re.compile(r"<\|?tool_call|\[TOOL_CALLS\]|<function(?:=|_call)|<\|python_tag\|>")
-_AS_JSON = r'"(?:arguments|parameters|args)"\s*:'
+# How templates write a call, which a server's parser should have taken out: Hermes and Qwen, GLM, Kimi, MiniMax, Seed,
+# Nemotron, DeepSeek (with full-width bars), Llama, Mistral, gpt-oss, InternLM, Phi.
+_TEMPLATES = re.compile(
+    r"<[^<>\s]{0,12}tool[_▁]?calls?|<[^<>\s=]{0,12}function(?:=|_calls?\b)|<[^<>\s]{0,12}invoke name=|\[TOOL_CALLS\]"
+    r"|<\|python_tag\|>|\bto=functions\.|<\|action_start\|>|\bfunctools\[",
+    re.IGNORECASE,
+)
+_AS_JSON = r"""["'](?:arguments|parameters|args|(?:tool|action)_input)["']\s*:"""
+_AS_ACTION = r"\bAction\s*:[^\n]*\n\s*Action Input\s*:"
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,12 @@ def judge_calls(key: ToolKey, made: Sequence[ToolCall], answer: str) -> CallsMar
 def _written(key: ToolKey, answer: str, *, told: bool) -> bool:
     """Whether a call stands in the answer: in a template's form, as JSON or as `get_weather(city="Oslo")`.
 
-    The latter two may tell of a call that was really made, where one was (`told`).
+    All but the first may tell of a call that was really made, where one was (`told`).
     """
     names = "|".join(re.escape(tool["function"]["name"]) for tool in key.tools)
-    in_words = re.compile(rf"{_AS_JSON}|\b(?:{names})(?:\.call)?\(")
+    named = rf"\b(?:{names})(?:(?:\.call)?\(|[\s:`]{{1,6}}(?:json\s*)?\{{)"
+    as_value = rf"""["'](?:name|tool|function|action)["']\s*:\s*["'](?:{names})["']"""
+    in_words = re.compile("|".join((_AS_JSON, _AS_ACTION, named, as_value)))
     return bool(_TEMPLATES.search(answer) or (not told and in_words.search(answer)))
 
 

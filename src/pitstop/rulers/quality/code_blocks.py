@@ -8,8 +8,8 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 
-from pitstop.rulers.quality.answers import said
 from pitstop.rulers.quality.names import bound, with_needed
+from pitstop.rulers.unsplit_thought import without_thought
 
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})[ \t]*([\w+.#-]*)")
 _PYTHON = {"", "python", "py", "python3", "py3"}
@@ -28,7 +28,7 @@ def code_for(answer: str, function: str) -> str:
     Fenced blocks are taken before bare text, and the last one that defines the function before earlier ones, with what
     it needs of the others (imports in one, the function in the next). Examples of calls are not needed, and left out.
     """
-    text = said(answer.lstrip("\ufeff")).replace("\r\n", "\n")
+    text = without_thought(answer.lstrip("\ufeff")).replace("\r\n", "\n")
     readings = dict.fromkeys((text, text.replace("\u00a0", " "), _unquoted(text)))
     for blocks in (_python(fenced(reading, lax=lax)) for lax in (False, True) for reading in readings):
         if code := _of_blocks(blocks, function):

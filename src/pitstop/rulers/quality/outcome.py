@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pitstop.rulers.language import language_of
-from pitstop.rulers.quality.answers import said as without_thought
 from pitstop.rulers.quality.calls import judge_calls
 from pitstop.rulers.quality.conversation import Said
 from pitstop.rulers.quality.hidden_tests import mark_code
@@ -15,6 +14,7 @@ from pitstop.rulers.quality.keys import CodeKey, ToolKey
 from pitstop.rulers.quality.marking import Mark, mark_answer
 from pitstop.rulers.quality.sandbox import Box, SandboxFailed
 from pitstop.rulers.quality.task import Instance, Kind
+from pitstop.rulers.unsplit_thought import without_thought
 
 _SHORT_CHARS = 400  # a refusal is short; a long answer that begins with an apology is an answer
 _OPENING = re.compile(r"[^.!?\n]*[.!?\n]?[^.!?\n]*")  # two sentences: `I'm sorry. I can't help with that.`

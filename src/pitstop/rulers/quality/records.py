@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pitstop.core.documents import TaskRecord
-from pitstop.rulers.quality.answers import said as without_thought
 from pitstop.rulers.quality.conversation import Said
 from pitstop.rulers.quality.outcome import Judged
 from pitstop.rulers.quality.task import Instance
+from pitstop.rulers.unsplit_thought import without_thought
 
 _TRANSCRIPT_CHARS = 12_000  # of thought and of answer each: 28 of them make a document of well under a megabyte
 _SHORT_CHARS = 2_000
