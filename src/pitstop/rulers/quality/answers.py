@@ -68,7 +68,10 @@ def put_forward(answer: str, holds: Holds = bool) -> str:
     if len(part) > _STATED_CHARS:
         return ""
     plain = without_contrast(plain_text(part))
-    return "" if _NEGATION.search(plain) else without_aside(plain)
+    if _NEGATION.search(plain):
+        return ""
+    bare = without_aside(plain)
+    return plain if plain.startswith("(") and not holds(bare) else bare  # `(B) Paris`
 
 
 def without_contrast(plain: str) -> str:

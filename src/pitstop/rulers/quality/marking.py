@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pitstop.rulers.quality.answers import hedges, put_forward, without_contrast
 from pitstop.rulers.quality.keys import NumberKey, WordKey, terminates
 from pitstop.rulers.quality.number_words import with_digits
 from pitstop.rulers.quality.numerals import Numeral, numerals
+from pitstop.rulers.quality.options import named, option_pattern
 from pitstop.rulers.quality.plain import plain_text
+from pitstop.rulers.quality.stand_ins import stand_ins
 from pitstop.rulers.quality.task import Language
 from pitstop.rulers.quality.units import unit_named
 
@@ -20,11 +23,6 @@ _ROUNDED_FROM = 4  # decimal places from which a rounded value shows that the ex
 _CUT_FROM = 8  # and one that was cut off, where nothing says so
 _RELATIVE = re.compile(r"\b(?:which|das|also)\b", re.IGNORECASE)
 _IN_PASSING = re.compile(r"\b(?:after|for|nach|für)\s+(?:the\s+)?\Z", re.IGNORECASE)
-_REFERRED_TO = re.compile(
-    r"\b(?:after|from|before|since|than|today is|nach|vor|ab|seit|heute ist)\s+"
-    r"(?:(?:an?|the|einem|ein|dem)\s+)?\Z",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class Mark:
 def mark_answer(key: NumberKey | WordKey, answer: str, language: Language) -> Mark:
     """Judge a reply in prose."""
     if isinstance(key, WordKey):
-        stated = put_forward(answer, lambda part: bool(_named(key, part)))
-        return mark_words(key, stated) if stated else _NOTHING
+        return _mark_in_words(key, unicodedata.normalize("NFC", answer))
     stated = put_forward(answer, lambda part: _states_number(part, language))
     return mark_number(key, stated, language) if stated else _NOTHING
 
@@ -67,14 +64,23 @@ def mark_number(key: NumberKey, stated: str, language: Language) -> Mark:
 def mark_words(key: WordKey, stated: str) -> Mark:
     """The options that are named must be the right ones and no others."""
     stated_last = stated.rpartition("=")[2]
-    named = _named(key, stated_last)
-    if not named:
+    if not re.search(r"[^\W\d_]", stated_last):  # `no, 9 = 3·3`
+        stated_last = stated
+    put = named(key, stated_last)
+    if not put:
         return Mark(False, stated, "none of the possible answers is named")
-    rest = _options(key).sub(" ", stated_last.casefold())
+    rest = option_pattern(key).sub(" ", stated_last.casefold())
     if hedges(rest) or re.search(r"\+\s*\d", rest) or (key.against and re.search(key.against, rest, re.IGNORECASE)):
         return Mark(False, stated, "the answer is left open, or turned round")
-    fits = named == list(key.right) if key.ordered else sorted(set(named)) == sorted(key.right)
+    fits = put == list(key.right) if key.ordered else sorted(set(put)) == sorted(key.right)
     return Mark(fits, stated, "" if fits else f"it is {key.words}")
+
+
+def _mark_in_words(key: WordKey, answer: str) -> Mark:
+    standing = stand_ins(key)
+    stated = put_forward(standing.applied(answer), lambda part: bool(named(standing.key, part)))
+    mark = mark_words(standing.key, stated) if stated else _NOTHING
+    return replace(mark, got=standing.undone(mark.got))
 
 
 _NOTHING = Mark(False, "", "no answer is stated")
@@ -144,22 +150,3 @@ def _begins(number: Numeral, value: Fraction, wanted: Fraction) -> bool:
     enough = number.places >= (2 if number.goes_on else _CUT_FROM)
     missing = abs(wanted) - abs(value)
     return enough and not terminates(wanted) and value * wanted > 0 and 0 <= missing * 10**number.places < 1
-
-
-def _named(key: WordKey, stated: str) -> list[str]:
-    """The options that a text puts forward, in order; said twice at once is said once."""
-    spelled = _spelled(key)
-    text = stated.casefold()
-    found = [
-        spelled[match[0]] for match in _options(key).finditer(text) if not _REFERRED_TO.search(text, 0, match.start())
-    ]
-    return [option for number, option in enumerate(found) if number == 0 or option != found[number - 1]]
-
-
-def _options(key: WordKey) -> re.Pattern[str]:
-    longest_first = sorted(_spelled(key), key=len, reverse=True)
-    return re.compile("|".join(rf"(?<!\w){re.escape(spelling)}(?!\w)" for spelling in longest_first))
-
-
-def _spelled(key: WordKey) -> dict[str, str]:
-    return {spelling.casefold(): option for option, forms in key.spellings.items() for spelling in (option, *forms)}
