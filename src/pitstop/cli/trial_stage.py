@@ -19,6 +19,7 @@ from pitstop.core.documents import TrialDocument
 from pitstop.core.errors import Interrupted, LeaseHeld, NotRestored, PitstopError, UsageError
 from pitstop.engines.procfs import read_memory
 from pitstop.ledger.store import Ledger
+from pitstop.rulers.quality.task_set import own_set
 from pitstop.services.neighbours import neighbours_of
 from pitstop.services.notify import notify
 from pitstop.services.site import Site, site_of
@@ -75,12 +76,20 @@ def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
 
 def _refuse(shell: Shell, promise: Promise, site: Site) -> None:
     """Raise before anything is touched; production whose patch is wrong is no measure for anybody."""
+    _refuse_unreadable_tasks(promise)
     run(refuse_what_cannot_work(promise, site, shell.home(), read_memory().available_bytes))
     if words := run(_unfit(shell.config().patch, site)):
         raise UsageError(
             f"production ({promise.engine_name}) runs with a wrong patch: {words}.",
             hint=f"Nothing was touched. Look with `pitstop patch verify {promise.engine_name}`.",
         )
+
+
+def _refuse_unreadable_tasks(promise: Promise) -> None:
+    """Own tasks are read when they are asked, which is when production is down already."""
+    quality = promise.trial.quality
+    if promise.boots and quality and quality.tasks and "quality" in promise.trial.rulers:
+        own_set(quality)
 
 
 async def _unfit(patches: Mapping[str, Patch], site: Site) -> str:

@@ -13,6 +13,7 @@ from pitstop.core.errors import UsageError
 from pitstop.decisions.resume import differences, measured_rulers
 from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.prompts import prompts_hash
+from pitstop.rulers.quality.task_set import own_set
 from pitstop.rulers.text import load_text
 from pitstop.services.assignment import Assignment
 from pitstop.services.site import Site
@@ -53,9 +54,11 @@ def _continued(interrupted: RunDocument, fresh: RunDocument) -> RunDocument:
 
 
 def _settings(assignment: Assignment) -> dict[str, Any]:
-    """What was asked for, and what it was asked with: other prompts or another text would be another run."""
+    """What was asked for, and what it was asked with: other prompts, text or tasks would be another run."""
     settings = assignment.settings
     told = msgspec.to_builtins(settings, enc_hook=str)
     text = {"text_sha256": load_text(settings.text).sha256[:16]} if settings.text else {}
+    own = "quality" in assignment.rulers and settings.quality.tasks
+    tasks = {"quality_tasks": own_set(settings.quality).name} if own else {}
     asked = {"rulers": list(assignment.rulers), "via_gateway": assignment.via_gateway}
-    return {**asked, **told, "prompts_hash": prompts_hash(), **text, **assignment.extra}
+    return {**asked, **told, "prompts_hash": prompts_hash(), **text, **tasks, **assignment.extra}

@@ -18,8 +18,7 @@ class NumberKey:
     @property
     def words(self) -> str:
         """The value as a person writes it, with its unit."""
-        exact = self.value.denominator == 1 or not terminates(self.value)
-        text = str(self.value) if exact else format(float(self.value), ".12g")
+        text = _decimal(self.value) if terminates(self.value) else str(self.value)
         return f"{text} {self.unit}".strip()
 
 
@@ -92,3 +91,13 @@ def terminates(value: Fraction) -> bool:
         while rest % prime == 0:
             rest //= prime
     return rest == 1
+
+
+def _decimal(value: Fraction) -> str:
+    """All digits of a fraction whose decimal form ends: to be shown, it must not be rounded."""
+    places = 0
+    while value.denominator != 1:
+        value, places = value * 10, places + 1
+    digits = str(abs(value.numerator)).rjust(places + 1, "0")
+    whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
+    return f"{'-' if value < 0 else ''}{whole}{f'.{part}' if part else ''}"

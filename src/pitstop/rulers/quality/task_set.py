@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pitstop.core.config.quality import Languages
+from pitstop.core.config.quality import Languages, Quality
 from pitstop.rulers.quality.coding import CODING
 from pitstop.rulers.quality.coding_hard import CODING_HARD
 from pitstop.rulers.quality.logic import LOGIC
@@ -32,13 +32,18 @@ def task_set(settings: Settings) -> TaskSet:
     """The tasks of these settings whose case fits; UsageError for a folder of tasks that cannot be read."""
     wanted = settings.quality
     if wanted.tasks:
-        own = read_folder(Path(wanted.tasks))
-        name = f"own/{digest(*(f'{one.prompt}{one.key}' for one in own))}"
-        return TaskSet(name, tuple(one for one in own if _fits(one, settings.cases)))
+        own = own_set(wanted)
+        return replace(own, instances=tuple(one for one in own.instances if _fits(one, settings.cases)))
     drawn = [
         task.generate(settings.seed, language) for task, language in _with_languages(wanted.language, settings.seed)
     ]
     return TaskSet(f"{EDITION}/{wanted.language}", tuple(one for one in drawn if _fits(one, settings.cases)))
+
+
+def own_set(wanted: Quality) -> TaskSet:
+    """The whole folder of one's own tasks, named by a hash over them; UsageError where it cannot be read."""
+    own = read_folder(Path(wanted.tasks).expanduser())
+    return TaskSet(f"own/{digest(*(f'{one.prompt}{one.key}' for one in own))}", tuple(own))
 
 
 def _with_languages(wanted: Languages, seed: int) -> list[tuple[Task, Language]]:
