@@ -95,6 +95,17 @@ def test_what_the_ledger_knows_of_the_noise_is_told():
     assert found.noise_floor == pytest.approx(0.083, abs=0.001)
 
 
+def test_the_same_noise_over_more_attempts_means_that_tasks_turn_more():
+    """Four attempts even a score out: where runs of four still differ as much, more tasks turn, and less is shown."""
+    noise = NoisePrior(0.05, 6.0, "6 A/A pairs")
+    words = []
+    for repeats in (1, 4):
+        pair = (score(marks(25, repeats=repeats)), score(marks(25, lost=1, repeats=repeats), reply="v"))
+        words.append(judge_score([pair], minimum_effect=0.001, noise=noise).reason)
+    assert "28 tasks show only differences from 9 tasks on" in words[0]
+    assert "28 tasks with 4 attempts each show only differences from 5 tasks on" in words[1]
+
+
 def test_a_variant_that_gave_no_score_is_not_better_for_it():
     gone = score({}, status=Status.UNAVAILABLE)
     assert judge_score([(score(marks(20)), gone)] * 2, minimum_effect=0.1, noise=None).verdict is Verdict.WORSE

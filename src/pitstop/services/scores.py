@@ -42,7 +42,7 @@ def judge_score(blocks: Sequence[Pair], *, minimum_effect: float, noise: NoisePr
         return failures.of_everything(len(blocks))
     paired = pairs(production, variant)
     base = math.fsum(task.production / task.production_runs for task in paired) / len(paired) if paired else 0.0
-    flips = _flips(noise, production, variant)
+    flips = _flips(noise, production, variant, boots=len(blocks) - failures.production)
     found = judge_scores(paired, minimum_effect=minimum_effect * (base or 1.0), flips=flips)
     judgement = replace(
         _as_ratio(found, base, noise, len(blocks)), reason=_words(found, blocks, production, variant, noise)
@@ -77,10 +77,14 @@ def _sheets(figures: Sequence[Figure | None]) -> list[Sheet]:
     return [sheet for figure in figures if (sheet := _sheet(figure)) is not None]
 
 
-def _flips(noise: NoisePrior | None, production: Tally, variant: Tally) -> float | None:
-    """How much tasks turn by chance: what the ledger knows of this model and set, else what repeats here show."""
-    if noise is not None and production.share:
-        return flips_from_noise(noise.sd, production.share, len(production.tasks))
+def _flips(noise: NoisePrior | None, production: Tally, variant: Tally, *, boots: int) -> float | None:
+    """How much tasks turn by chance: what the ledger knows of this model and set, else what repeats here show.
+
+    The ledger's runs are taken to have asked as often as one boot here: repeats even a score out, not its tasks.
+    """
+    if noise is not None and production.share and boots:
+        attempts = sum(of for _, of in production.tasks.values())
+        return flips_from_noise(noise.sd, production.share, round(attempts / boots))
     return flips_seen(production, variant)
 
 
