@@ -11,6 +11,8 @@ from pitstop.core.errors import UsageError
 from pitstop.engines.adapter import Capabilities
 from pitstop.rulers.ruler import Settings
 from pitstop.services.assignment import Assignment
+from pitstop.services.compare.comparable import differences
+from pitstop.services.compare.measured import of_run
 from pitstop.services.run_document import opened
 
 TASK = 'prompt = "?"\n[answer]\nnumber = {}'
@@ -33,6 +35,24 @@ async def test_own_tasks_that_were_changed_meanwhile_are_another_run(tmp_path):
     (tmp_path / "a.toml").write_text(TASK.format(8))
     with pytest.raises(UsageError, match=r"settings\.quality_tasks: own/\w+ then, own/\w+ now"):
         await opened_with(tmp_path, interrupted)
+
+
+async def test_a_run_that_goes_on_with_quality_learns_which_tasks_it_asks(tmp_path):
+    (tmp_path / "a.toml").write_text(TASK.format(7))
+    begun = await opened_with(tmp_path, rulers=("decode",))
+    assert "quality_tasks" not in begun.settings
+    whole = await opened_with(tmp_path, begun)
+    assert whole.settings["quality_tasks"].startswith("own/")
+    (tmp_path / "a.toml").write_text(TASK.format(8))
+    with pytest.raises(UsageError, match="quality_tasks"):
+        await opened_with(tmp_path, whole)
+
+
+async def test_speeds_are_compared_whatever_tasks_were_asked_beside_them(tmp_path):
+    (tmp_path / "a.toml").write_text(TASK.format(7))
+    with_tasks = await opened_with(tmp_path, rulers=("decode", "quality"))
+    without = await opened_with(tmp_path, rulers=("decode",))
+    assert differences(of_run(with_tasks, "a"), of_run(without, "b")) == []
 
 
 async def test_own_tasks_are_read_before_anything_is_measured_and_only_where_they_are_asked(tmp_path):

@@ -11,6 +11,7 @@ from pitstop.core.documents import EngineIdentity, RunDocument
 
 # What may differ: which rulers are wanted, and what earlier continuations left.
 _FREE = frozenset({"rulers", "resumed_at"})
+_WITH_A_RULER = frozenset({"quality_tasks"})  # told by runs that this ruler is part of, and a continuation may add it
 _SHOWN_CHARS = 80
 
 
@@ -26,7 +27,8 @@ def differences(
     was, now = _plain(run.engine), _plain(engine)
     found = [_told(f"engine.{name}", was[name], now[name]) for name in was if was[name] != now[name]]
     asked, asks = _plain(run.settings), _plain(settings)
-    names = [name for name in {**asked, **asks} if name not in _FREE and asked.get(name) != asks.get(name)]
+    free = _FREE | {name for name in _WITH_A_RULER if None in (asked.get(name), asks.get(name))}
+    names = [name for name in {**asked, **asks} if name not in free and asked.get(name) != asks.get(name)]
     found += [_told(f"settings.{name}", asked.get(name), asks.get(name)) for name in names]
     if dict(run.tool) != dict(tool):
         found.append(_told("tool", run.tool.get("version"), tool.get("version")))

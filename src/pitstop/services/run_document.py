@@ -49,7 +49,8 @@ def _continued(interrupted: RunDocument, fresh: RunDocument) -> RunDocument:
         )
     rulers = dict.fromkeys([*interrupted.settings.get("rulers", []), *fresh.settings["rulers"]])
     resumed_at = [*interrupted.settings.get("resumed_at", []), fresh.started_at]
-    interrupted.settings = {**interrupted.settings, "rulers": list(rulers), "resumed_at": resumed_at}
+    told = {**fresh.settings, **interrupted.settings}
+    interrupted.settings = {**told, "rulers": list(rulers), "resumed_at": resumed_at}
     return interrupted
 
 

@@ -18,9 +18,21 @@ from pitstop.services.compare import evaluations, foreign
 
 Key = tuple[str, str, str]  # ruler, case, metric
 
-# Settings that do not change what one figure means: cases carry sizes, streams and thinking in their names.
+# Settings that do not change what one figure means: cases carry sizes, streams and thinking in their names, a score
+# its set of tasks in its detail.
 _HARMLESS = frozenset(
-    {"runs", "rulers", "cases", "request_timeout_s", "concurrency", "pp", "depths", "thinking", "resumed_at"}
+    {
+        "runs",
+        "rulers",
+        "cases",
+        "request_timeout_s",
+        "concurrency",
+        "pp",
+        "depths",
+        "thinking",
+        "resumed_at",
+        "quality_tasks",
+    }
 )
 
 # How often and how many at once changes how much is known, not what; where code runs, neither.
