@@ -164,6 +164,28 @@ async def test_without_a_sandbox_the_coding_tasks_are_unavailable_and_it_is_said
     assert "10 coding tasks are unavailable" in next(n.text for n in result.warnings if n.code == "no-sandbox")
 
 
+async def test_without_a_sandbox_no_coding_task_is_asked_or_counted_however_it_would_have_ended(monkeypatch):
+    """Were those that are cut off counted, only failures of code would count."""
+
+    async def none(_settings):
+        return "there is none."
+
+    monkeypatch.setattr(ruler, "find_sandbox", none)
+    asked = []
+
+    def cut_off(body):
+        asked.extend(message["content"] for message in body["messages"])
+        return {**text("def"), "finish_reason": "length"}
+
+    result, _ = await measured(cut_off, cases=("code/*", "math/en/times"), repeats=2)
+    assert {one.outcome for one in result.tasks if one.task.startswith("code/")} == {"unavailable"}
+    assert len(result.tasks) == 22
+    prompts = {one.prompt for one in result.tasks if one.task.startswith("code/")}
+    assert not prompts & set(asked)
+    score = figure_of(result, "all", "score")
+    assert (score.status, score.detail["attempts"]) == (Status.UNVERIFIED, 2)
+
+
 async def test_a_sandbox_that_fails_twice_judges_nobody(monkeypatch):
     tried = []
 

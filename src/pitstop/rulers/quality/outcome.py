@@ -50,15 +50,21 @@ class Judged:
 
 
 async def judge(instance: Instance, said: Said, box: Box | str) -> Judged:
-    """Judge one attempt. `box` is the sandbox, or why there is none."""
+    """Judge one attempt. `box` is the sandbox, or why there is none: then code is not judged, however it ended."""
     ended = _ended(said)
+    if isinstance(instance.key, CodeKey):
+        if isinstance(box, str):
+            return Judged(Outcome.UNAVAILABLE, reason=without_sandbox(box))
+        return ended or await _code(instance.key, said, box)
     if ended is not None:
         return ended
     if isinstance(instance.key, ToolKey):
         return _tools(instance, instance.key, said)
-    if isinstance(instance.key, CodeKey):
-        return await _code(instance.key, said, box)
     return _in_words(instance, mark_answer(instance.key, said.answer, instance.language), said.answer)
+
+
+def without_sandbox(why: str) -> str:
+    return f"no sandbox: {why}"
 
 
 def _ended(said: Said) -> Judged | None:
@@ -87,9 +93,7 @@ def _tools(instance: Instance, key: ToolKey, said: Said) -> Judged:
     return _in_words(instance, mark_answer(key.then, said.answer, instance.language), said.answer)
 
 
-async def _code(key: CodeKey, said: Said, box: Box | str) -> Judged:
-    if isinstance(box, str):
-        return Judged(Outcome.UNAVAILABLE, reason=f"no sandbox: {box}")
+async def _code(key: CodeKey, said: Said, box: Box) -> Judged:
     try:
         mark = await mark_code(key, said.answer, box)
     except SandboxFailed:

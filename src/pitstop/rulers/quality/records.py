@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pitstop.core.documents import TaskRecord
 from pitstop.rulers.quality.conversation import Said
-from pitstop.rulers.quality.outcome import Judged
+from pitstop.rulers.quality.outcome import Judged, Outcome
 from pitstop.rulers.quality.task import Instance
 from pitstop.rulers.unsplit_thought import without_thought
 
@@ -34,6 +34,19 @@ def record_of(instance: Instance, repeat: int, said: Said, judged: Judged, gradi
         completion_tokens=None if None in tokens else sum(count or 0 for count in tokens),
         e2e_s=sum(times) if times else None,
         grading_s=grading_s,
+    )
+
+
+def unasked(instance: Instance, repeat: int, reason: str) -> TaskRecord:
+    """A task that could not be judged here, whatever came: half an hour of its engine would be thrown away."""
+    return TaskRecord(
+        task=instance.name,
+        level=instance.level.value,
+        repeat=repeat,
+        outcome=Outcome.UNAVAILABLE.value,
+        wanted=abridged(instance.key.words, _SHORT_CHARS),
+        reason=reason,
+        prompt=instance.prompt,
     )
 
 

@@ -14,9 +14,9 @@ from pitstop.rulers.asking import Asker, Wish
 from pitstop.rulers.quality.conversation import Manner, Said, budget_for, converse
 from pitstop.rulers.quality.figures import no_tasks, score_figures
 from pitstop.rulers.quality.keys import CodeKey
-from pitstop.rulers.quality.outcome import Outcome, judge
+from pitstop.rulers.quality.outcome import Outcome, judge, without_sandbox
 from pitstop.rulers.quality.parallel_check import check_parallel
-from pitstop.rulers.quality.records import record_of
+from pitstop.rulers.quality.records import record_of, unasked
 from pitstop.rulers.quality.sandbox import Box, find_sandbox
 from pitstop.rulers.quality.task import Instance
 from pitstop.rulers.quality.task_set import TaskSet, task_set
@@ -44,7 +44,9 @@ class Quality:
             box = await _sandbox(asker, drawn)
             manner = await _manner(asker, drawn)
             run = _Run(asker, manner, box)
-            await run.ask(_pending(bench, drawn))
+            pending = _pending(bench, drawn)
+            await run.ask([one for one in pending if not _unjudgeable(one[0], box)])
+            run.records += [unasked(*one, without_sandbox(str(box))) for one in pending if _unjudgeable(one[0], box)]
             if bench.settings.quality.parallel > 1:
                 await check_parallel(asker, drawn.instances, manner)
             asker.result.tasks = _in_order(drawn, [*bench.answered, *run.records])
@@ -66,7 +68,8 @@ async def _sandbox(asker: Asker, drawn: TaskSet) -> Box | str:
         return "there is no code to run"
     found = await find_sandbox(asker.bench.settings.quality.sandbox)
     if isinstance(found, str):
-        text = f"{coding} coding tasks are unavailable, for hidden tests are never run on the host: {found}"
+        tasks = "1 coding task is" if coding == 1 else f"{coding} coding tasks are"
+        text = f"{tasks} unavailable, and not asked, for hidden tests are never run on the host: {found}"
         asker.result.warnings.append(Notice(code="no-sandbox", text=text))
     return found
 
@@ -119,6 +122,10 @@ def _pending(bench: Bench, drawn: TaskSet) -> list[Pending]:
     done = {(one.task, one.repeat) for one in bench.answered}
     repeats = range(bench.settings.quality.repeats)
     return [(one, repeat) for repeat in repeats for one in drawn.instances if (one.name, repeat) not in done]
+
+
+def _unjudgeable(instance: Instance, box: Box | str) -> bool:
+    return isinstance(instance.key, CodeKey) and isinstance(box, str)
 
 
 def _in_order(drawn: TaskSet, records: Sequence[TaskRecord]) -> list[TaskRecord]:
