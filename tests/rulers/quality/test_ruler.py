@@ -175,7 +175,7 @@ async def test_without_a_sandbox_no_coding_task_is_asked_or_counted_however_it_w
 
     def cut_off(body):
         asked.extend(message["content"] for message in body["messages"])
-        return {**text("def"), "finish_reason": "length"}
+        return {**text("def"), "finish": "length"}
 
     result, _ = await measured(cut_off, cases=("code/*", "math/en/times"), repeats=2)
     assert {one.outcome for one in result.tasks if one.task.startswith("code/")} == {"unavailable"}
@@ -198,6 +198,19 @@ async def test_a_sandbox_that_fails_twice_judges_nobody(monkeypatch):
     assert [one.outcome for one in result.tasks] == ["unavailable"]
     assert len(tried) == 2
     assert figure_of(result, "all", "score").status is Status.UNAVAILABLE
+
+
+async def test_right_calls_without_the_answer_that_was_asked_for_are_empty():
+    right = right_answers(settings_of())
+
+    def silent(body):
+        said = right(body)
+        return said if "tool_calls" in said or said == HELLO else text("")
+
+    result, _ = await measured(silent, cases=("tools/en/in-order",))
+    assert [(one.outcome, one.reason) for one in result.tasks] == [
+        ("empty", "its calls are right, and it ended without an answer")
+    ]
 
 
 async def test_repeats_are_drawn_with_seeds_of_their_own_and_counted_by_task():

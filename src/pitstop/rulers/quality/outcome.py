@@ -90,6 +90,8 @@ def _tools(instance: Instance, key: ToolKey, said: Said) -> Judged:
         return Judged(Outcome.REFUSED if refused else Outcome.WRONG, got, mark.reason)
     if key.then is None:
         return Judged(Outcome.RIGHT, got)
+    if not without_thought(said.answer):
+        return Judged(Outcome.EMPTY, got, "its calls are right, and it ended without an answer")
     return _in_words(instance, mark_answer(key.then, said.answer, instance.language), said.answer)
 
 
