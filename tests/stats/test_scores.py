@@ -198,6 +198,12 @@ def test_the_words_count_attempts_and_ask_for_more_repeats_than_were_made():
     assert judgement.repeats_to_decide > 4
 
 
+def test_many_tasks_are_counted_one_by_one():
+    assert "6911 against 6863 of 14042" in judge_scores(table(6000, 863, 911, 6268), minimum_effect=0.0001).reason
+    halves = [TaskPair(1, 2, 2, 2)] * 301
+    assert "301 against 150.5 of 301" in judge_scores(halves, minimum_effect=0.01).reason
+
+
 def test_unequal_attempts_count_as_their_harmonic_mean():
     assert attempts([TaskPair(1, 1, 1, 1)] * 28) == 28
     assert attempts([TaskPair(1, 2, 1, 6)] * 10) == 30

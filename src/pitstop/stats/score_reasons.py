@@ -38,7 +38,12 @@ def _seen(tasks: Sequence[TaskPair], p_value: float) -> str:
     variant = math.fsum(task.variant / task.variant_runs for task in tasks)
     production = math.fsum(task.production / task.production_runs for task in tasks)
     chance = f"p = {p_value:.2f}" if p_value >= 0.005 else "p < 0.01"
-    return f"{variant:.3g} against {production:.3g} of {len(tasks)} ({chance})"
+    return f"{_right(variant)} against {_right(production)} of {len(tasks)} ({chance})"
+
+
+def _right(count: float) -> str:
+    """`12.3`, and from a hundred on `1319`: three digits of so many tasks would round some of them away."""
+    return f"{count:.3g}" if count < 99.95 else f"{count:.1f}".removesuffix(".0")
 
 
 def _asked(tasks: Sequence[TaskPair]) -> str:
