@@ -369,3 +369,52 @@ def test_a_decimal_is_written_exactly():
 
 def test_what_is_taken_for_the_answer_can_be_shown():
     assert put_forward("We get $7 \\times 5$.\n\nAnswer: $\\boxed{35}$ km").split() == ["35", "km"]
+
+
+COMPOUND = [
+    ("125 min", "de", ["2 h 5 min", "2 Stunden und 5 Minuten", "2 h und 5 min", "2h 5min"]),
+    ("7.5 h", "en", ["7 h 30 min", "7 hours and 30 minutes", "7 h 30 min 0 s", "450 min"]),
+    ("3725 s", "en", ["1 h 2 min 5 s", "62 min 5 s"]),
+    ("1.2 m", "en", ["1 m 20 cm", "1 m and 20 cm"]),
+    ("3.25 kg", "de", ["3 kg 250 g", "3 Kilo und 250 Gramm"]),
+]
+NOT_COMPOUND = [
+    (
+        "125 min",
+        "de",
+        ["2 h", "5 min", "2 h 6 min", "2 h, 5 min", "2 h 65 min", "5 min 2 h", "2 h oder 5 min", "1,5 h 35 min"],
+    ),
+    ("7.5 h", "en", ["7 h 5 min", "7 h 30 s", "7 kg 30 min", "7 h or 30 min", "-7 h 30 min"]),
+    ("5 min", "en", ["2 h 5 min"]),
+    ("2 h", "en", ["2 h 5 min"]),
+]
+
+
+def quantity(told):
+    value, _, unit = told.partition(" ")
+    return NumberKey(F(value), unit)
+
+
+@pytest.mark.parametrize(("key", "language", "said"), [(k, lang, one) for k, lang, some in COMPOUND for one in some])
+def test_a_quantity_in_two_units_is_one_number(key, language, said):
+    mark = mark_answer(quantity(key), f"Answer: {said}", language)
+    assert mark.right, (mark.got, mark.reason)
+
+
+@pytest.mark.parametrize(
+    ("key", "language", "said"), [(k, lang, one) for k, lang, some in NOT_COMPOUND for one in some]
+)
+def test_two_quantities_are_not_one(key, language, said):
+    assert not mark_answer(quantity(key), f"Answer: {said}", language).right
+
+
+@pytest.mark.parametrize("said", ["10^6", "$10^6$", "10**6", "10⁶", "1 × 10^6", "10^{6}"])
+def test_a_power_of_ten_is_a_number(said):
+    assert mark_answer(NumberKey(F(10**6)), f"Answer: {said}", "en").right
+
+
+@pytest.mark.parametrize(
+    "said", ["10^5", "n · 10^6", "n*10^6", "2^10^6", "10^6^2", "10^6x", "√10^6", "1/10^6", "10^6.5", "5 · 10^6"]
+)
+def test_a_part_of_another_number_is_no_power_of_ten(said):
+    assert not mark_answer(NumberKey(F(10**6)), f"Answer: {said}", "en").right

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from pitstop.rulers.quality.answers import hedges, put_forward, without_contrast
+from pitstop.rulers.quality.compounds import joined
 from pitstop.rulers.quality.keys import NumberKey, WordKey, terminates
 from pitstop.rulers.quality.number_words import with_digits
 from pitstop.rulers.quality.numerals import Numeral, numerals
@@ -100,7 +101,7 @@ def _sides(stated: str, language: Language) -> list[_Side]:
     parts = ["", *_SIDES.split(stated)]
     sides = []
     for sign, text, following in zip(parts[::2], parts[1::2], [*parts[2::2], ""], strict=True):
-        found = numerals(text, language)
+        found = joined(numerals(text, language), text)
         if following and len(found) == 1 and _is_context(text, found[0], sign):
             found = []
         passing = [number for number in found if _IN_PASSING.search(text, 0, number.start)]

@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     rf"(?<![\w.,])(?P<sign>(?<![\w)\]%])[-+]\s{{0,2}})?(?:"
     rf"(?P<whole>\d+)[{_BLANK}]+(?:and |und )?(?P<top>\d+)\s?/\s?(?P<bottom>\d+)"
     rf"|(?P<over>{_PLAIN})\s?/\s?(?P<flip>-\s?)?(?P<under>{_PLAIN})"
+    rf"|(?<![×*·/^])(?<![×*·/^x]\s)10(?:\^|\*\*)(?P<ten>-?\d{{1,3}})(?![\d.,]*\d)"
     rf"|(?P<cyclic>\d*[.,]\d*)\\overline\{{(?P<cycle>\d+)\}}"
     rf"|(?P<plain>{_PLAIN})(?:[eE](?P<e>[-+]?\d{{1,3}})(?!\w)|\s?(?:[×x*·])\s?10(?:\^|\*\*)(?P<power>-?\d{{1,3}}))?"
     rf")(?![\d])"
@@ -87,6 +88,8 @@ def _values(match: re.Match[str], language: Language) -> set[Fraction]:
     if match["over"]:
         signed = {-value if match["flip"] else value for value in _plain(match["under"], language)}
         return _fraction(_plain(match["over"], language), signed)
+    if match["ten"]:
+        return {Fraction(10) ** int(match["ten"])}
     if match["cycle"]:
         return {_cyclic(match["cyclic"].replace(",", "."), match["cycle"])}
     exponent = int(match["e"] or match["power"] or 0)

@@ -51,6 +51,7 @@ _PLAIN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\\(?:left|right|displaystyle)\b|\\[()\[\]]|\$", " "),
         (r"[−–‒]", "-"),
         (r"[⁄÷]", "/"),  # the fraction slash, and the division sign
+        (r"(?<=\d)\*\*(?=-?\d)", "^"),  # a power, not bold
         (r"\*\*|__|`", ""),
         (r"(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", ""),
         (r"\b(?:minus|negative)\s+(?=[\d.(])", "-"),
