@@ -151,6 +151,19 @@ def test_attempts_that_ended_in_an_error_leave_the_score_in_doubt(tmp_path):
     assert verdict_of(one, other).verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.parametrize("unscored", [None, float("nan")])
+def test_an_attempt_that_was_left_unscored_is_no_grade(tmp_path, unscored):
+    told = inspect_log(30)
+    told["samples"][0]["scores"]["match"]["value"] = unscored
+    [figure] = read(written(tmp_path / "a.json", told)).figures.values()
+    assert (figure.status, figure.n) == (Status.UNVERIFIED, 39)
+    assert "1 of 40 attempts have no score" in figure.reason
+    for sample in told["samples"]:
+        sample["scores"]["match"]["value"] = unscored
+    with pytest.raises(UsageError, match="holds no answer that was scored"):
+        read(written(tmp_path / "b.json", told))
+
+
 @pytest.mark.parametrize(
     ("values", "score"),
     [("CIIN", 0.25), (["yes", "no"], 0.5), ([True, False], 0.5), (["1", "0.0"], 0.5), (["True", "NO"], 0.5)],

@@ -77,8 +77,10 @@ def _answers(log: Mapping[str, Any], about: Mapping[str, Any]) -> list[Answers]:
     found: dict[str, Answers] = {}
     for sample in samples:
         for scorer, score in _scores(sample, log).items():
-            one = found.setdefault(scorer, Answers(f"{about.get('task')} {scorer}"))
-            one.add(_name(sample), _value(as_object(score).get("value")))
+            value = _value(as_object(score).get("value"))
+            if value is None or value != value:  # noqa: PLR0124 - NaN is how an unscored one is written
+                continue
+            found.setdefault(scorer, Answers(f"{about.get('task')} {scorer}")).add(_name(sample), value)
     for one in found.values():
         one.doubt = _doubt(len(samples) - sum(map(len, one.values.values())), samples)
     return list(found.values())
