@@ -67,6 +67,14 @@ def test_tasks_that_one_arm_alone_answered_are_left_out_and_it_is_said():
     assert "3 of 28 tasks have an answer in one arm alone, and were left out" in found.reason
 
 
+def test_tasks_that_were_edited_between_two_boots_are_not_paired_by_their_names():
+    asked = [score(marks(right, repeats=4), reply=str(right)) for right in (26, 10)]
+    asked[1].detail["set"] = "own/0123456789abcdef"
+    found = judged(*asked)
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.reason == "the boots were asked other tasks: own/0123456789abcdef and pitstop-28/1/both"
+
+
 def test_repeats_decide_what_one_pass_cannot():
     one = judged(score(marks(25)), score(marks(21), reply="v"))
     many = judged(score(marks(25, repeats=5)), score(marks(21, repeats=5), reply="v"))

@@ -40,6 +40,9 @@ def judge_score(blocks: Sequence[Pair], *, minimum_effect: float, noise: NoisePr
     failures = Failures(*(sum(_sheet(block[side]) is None for block in blocks) for side in (0, 1)))
     if not production.tasks or not variant.tasks:
         return failures.of_everything(len(blocks))
+    sets = sorted({str(figure.detail.get("set")) for block in blocks for figure in block if figure and _sheet(figure)})
+    if len(sets) > 1:  # own tasks that were edited meanwhile, under the names of the old ones
+        return undecided(f"the boots were asked other tasks: {' and '.join(sets)}", blocks=0)
     paired = pairs(production, variant)
     base = math.fsum(task.production / task.production_runs for task in paired) / len(paired) if paired else 0.0
     flips = _flips(noise, production, variant, boots=len(blocks) - failures.production)
