@@ -42,6 +42,15 @@ def test_a_wrong_key_ends_with_2_and_the_nearest_key(pitstop, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_folder_of_own_tasks_that_cannot_be_read_cannot_work(pitstop, tmp_path):
+    (tmp_path / "pitstop.toml").write_text('[quality]\ntasks = "own"\n')
+    done = pitstop("config", "check")
+    assert (done.returncode, "own is no folder of tasks" in done.stderr) == (2, True)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/a.toml").write_text('prompt = "?"\n[answer]\nnumber = 7\n')
+    assert pitstop("config", "check").returncode == 0
+
+
 def test_show_leaves_secrets_out(pitstop, tmp_path):
     pitstop("init")
     text = (tmp_path / "pitstop.toml").read_text()

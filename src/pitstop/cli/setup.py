@@ -89,8 +89,13 @@ def doctor(json_output: JsonFlag = False, config_file: ConfigFile = None) -> Non
 @guarded
 def check(json_output: JsonFlag = False, config_file: ConfigFile = None) -> None:
     """Say whether the configuration can work, and if not, where and why."""
+    from pitstop.rulers.quality.task_set import own_set
+
     shell = Shell(json_output, config_file)
     config = shell.config()
+    for quality in (config.quality, *(trial.quality for trial in config.trial.values())):
+        if quality is not None and quality.tasks:
+            own_set(quality)
     engines, trials = list(config.engine), list(config.trial)
     shell.document({"path": str(shell.config_path), "ok": True, "engines": engines, "trials": trials})
     shell.say(f"{shell.config_path} is fine: {len(engines)} engine(s), {len(trials)} trial(s).")
