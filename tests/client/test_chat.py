@@ -174,14 +174,20 @@ async def test_garbage_is_left_alone_until_the_last_of_several_clients_is_done(s
 
 
 async def test_a_cancelled_stream_leaves_no_connection_behind(server: PacedServer) -> None:
-    asked, ended = len(server.requests), len(server.truths)
-    task = asyncio.create_task(client(server).stream(request(1000, rate_tok_s=100)))
-    await until(lambda: len(server.requests) > asked)
+    asked = ChatRequest(
+        ({"role": "user", "content": "x"},), 1000, extra={"user": "cancelled", "paced": {"rate_tok_s": 100}}
+    )
+    task = asyncio.create_task(client(server).stream(asked))
+    await until(lambda: any(one.get("user") == "cancelled" for one in server.requests))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: len(server.truths) > ended)
-    assert server.truths[-1]["client_gone"]
+
+    def mine() -> list[dict[str, Any]]:  # streams of other tests may end meanwhile
+        return [one for one in server.truths if one["name"] == "cancelled"]
+
+    await until(lambda: bool(mine()))
+    assert mine()[0]["client_gone"]
 
 
 async def until(true: Callable[[], bool]) -> None:
