@@ -13,7 +13,7 @@ import pytest
 from pitstop.launch.memory_back import read_memory
 from pitstop.supply.model import cache_folder, embedded_model
 from support import docker_engine, podman
-from support.box import Box
+from support.box import SHORT, Box
 from support.docker_box import Begun, box_of, generated, trials
 
 pytestmark = pytest.mark.real
@@ -39,17 +39,7 @@ stop_timeout = "10 s"
 [engine.smol.knob.EAT]
 env = "EAT"
 default = "0"
-[trial.quick]
-engine = "smol"
-rulers = ["decode"]
-cases = ["prose/en/think-off"]
-thinking = ["off"]
-boots = 1
-runs = 1
-max_tokens = 8
-idle_for = "0 s"
-memory_timeout = "30 s"
-guard = {{ min_available = "{floor} B" }}
+[trial.quick]{short}guard = {{ min_available = "{floor} B" }}
 [trial.quick.variant.heavy]
 EAT = "{eat}"
 """
@@ -153,7 +143,9 @@ def make(tmp_path, launcher):
 
     def world(*, floor: int = 100 * 2**20, eat_mib: int = 1) -> World:
         name = f"pitstop-trial-{port}"
-        box = box_of(root, BOX.format(port=port, launch=launch(root, name, port), floor=floor, eat=eat_mib))
+        box = box_of(
+            root, BOX.format(port=port, launch=launch(root, name, port), floor=floor, eat=eat_mib, short=SHORT)
+        )
         box.environ.update(podman.environ(root))
         made.append(World(box, "podman" if launcher == "podman" else "docker", name, port))
         remove(made[0])

@@ -21,12 +21,8 @@ with = "process"
 command = ["{{python}}", "-m", "pitstop.supply.llamacpp_server", "--model", "{model}", "--port", "{{port}}",
            "--alias", "smollm2", "--ctx", "1024", "--threads", "1"]
 """
-TRIALS = """
-[engine.smol.knob.UBATCH]
-args = ["--ubatch", "{{value}}"]
-[engine.smol.knob.BROKEN]
-args = ["--no-such-option", "{{value}}"]
-[trial.quick]
+# A trial as short as there can be: one boot an arm, one request each.
+SHORT = """
 engine = "smol"
 rulers = ["decode"]
 cases = ["prose/en/think-off"]
@@ -36,19 +32,17 @@ runs = 1
 max_tokens = 8
 idle_for = "0 s"
 memory_timeout = "30 s"
-guard = {{ min_available = "100 MiB" }}
+"""
+_GUARD = 'guard = {{ min_available = "100 MiB" }}'
+TRIALS = f"""
+[engine.smol.knob.UBATCH]
+args = ["--ubatch", "{{{{value}}}}"]
+[engine.smol.knob.BROKEN]
+args = ["--no-such-option", "{{{{value}}}}"]
+[trial.quick]{SHORT}{_GUARD}
 [trial.quick.variant.small]
 UBATCH = "16"
-[trial.broken]
-engine = "smol"
-rulers = ["decode"]
-cases = ["prose/en/think-off"]
-thinking = ["off"]
-boots = 1
-runs = 1
-max_tokens = 8
-idle_for = "0 s"
-guard = {{ min_available = "100 MiB" }}
+[trial.broken]{SHORT}{_GUARD}
 [trial.broken.variant.dead]
 BROKEN = "yes"
 """

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 from pitstop.supply.model import cache_folder, embedded_model
 from real.vllm_env import cache, huggingface_model, serve_environment, vllm_environment
 from support import docker_engine
-from support.box import Box
+from support.box import SHORT, Box
 
 REGISTRY = "127.0.0.1:31999"  # nobody listens there
 OLD, NEW = "0.28.0", "0.32.0"
@@ -144,7 +144,7 @@ def llamacpp_box(root: Path, port: int) -> Box:
         _LLAMACPP.format(
             port=port, old=image("llamacpp:1"), new=image("llamacpp:2"), run=json.dumps(run),
             command=json.dumps(words), path=f"{packages}:{Path(__file__).parents[2] / 'src'}",
-            registry=REGISTRY,
+            registry=REGISTRY, short=SHORT,
         ),
     )  # fmt: skip
 
@@ -188,17 +188,7 @@ env = {{ PYTHONPATH = "{path}" }}
 args = ["--ubatch", "{{value}}"]
 [engine.smol.knob.BROKEN]
 args = ["--no-such-option", "{{value}}"]
-[trial.quick]
-engine = "smol"
-rulers = ["decode"]
-cases = ["prose/en/think-off"]
-thinking = ["off"]
-boots = 1
-runs = 1
-max_tokens = 8
-idle_for = "0 s"
-memory_timeout = "30 s"
-guard = {{ min_available = "100 MiB" }}
+[trial.quick]{short}guard = {{ min_available = "100 MiB" }}
 [trial.quick.variant.new]
 IMAGE = "{new}"
 UBATCH = "16"

@@ -26,11 +26,19 @@ VARIANT = promise().arms[1].spec
 
 
 async def run(root, world, **options):
-    on = stage(root, world, **options)
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    return await conduct(on, folder, promise(), lease)
+    return await conducted(stage(root, world, **options))
+
+
+async def conducted(on, promised=None):
+    promised = promised or promise()
+    folder = folder_of(on)
+    lease = take_lease(on, promised)
+    folder.create(promised)
+    return await conduct(on, folder, promised, lease)
+
+
+def folder_of(on):
+    return TrialFolder(on.home.trials / "T1")
 
 
 async def test_a_trial_boots_its_arms_mirrored_and_puts_production_back(tmp_path):
@@ -95,10 +103,7 @@ async def test_how_an_engine_died_is_told_though_a_request_noticed_it_first(tmp_
         return document
 
     on.crew.measure = nothing_answers
-    lease = take_lease(on, promise())
-    folder = TrialFolder(on.home.trials / "T1")
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     reasons = [incident["reason"] for incident in document.arms[1].incidents]
     assert len(reasons) == 2
     for reason in reasons:
@@ -116,10 +121,7 @@ async def test_a_fault_while_the_reason_of_a_failure_is_sought_leads_to_the_rest
         raise fault
 
     on.crew.stopped = broken
-    lease = take_lease(on, promise())
-    folder = TrialFolder(on.home.trials / "T1")
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert document.production.restored
     assert world.up == PRODUCTION
     assert str(fault) in str(document.log) or "illegal memory access" in str(document.arms[1].incidents)
@@ -133,10 +135,7 @@ async def test_a_view_that_fails_costs_nothing(tmp_path):
     world = World(up=PRODUCTION)
     on = stage(tmp_path, world)
     on.watcher = Blind()
-    lease = take_lease(on, promise())
-    folder = TrialFolder(on.home.trials / "T1")
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert (document.state, world.up) == ("finished", PRODUCTION)
     unfailing(lambda text: text.no_such_word)("ready")
 
@@ -175,10 +174,7 @@ async def test_what_is_deleted_under_a_running_trial_does_not_keep_production_do
         return document
 
     on.crew.measure = while_somebody_tidies_up
-    lease = take_lease(on, promise())
-    folder = TrialFolder(on.home.trials / "T1")
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert world.up == PRODUCTION
     assert document.production.restored
     assert document.state == ("finished" if lost == "the lease" else "failed")
@@ -423,17 +419,10 @@ def may_stop_early():
     return msgspec.structs.replace(promise(), trial=trial, boots=schedule(2, 4))
 
 
-async def conducted(root, world, promised):
-    on = stage(root, world)
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promised)
-    folder.create(promised)
-    return on, folder, await conduct(on, folder, promised, lease)
-
-
 async def test_a_trial_that_has_seen_enough_halfway_spares_production_the_rest(tmp_path):
     world = World(up=PRODUCTION, enough="decided early: better")
-    _, folder, document = await conducted(tmp_path, world, may_stop_early())
+    on = stage(tmp_path, world)
+    document, folder = await conducted(on, may_stop_early()), folder_of(on)
     assert len(world.boots) == 4 + 1  # two of four blocks, and production's return
     assert document.state == "finished"
     assert document.production.restored
@@ -443,9 +432,9 @@ async def test_a_trial_that_has_seen_enough_halfway_spares_production_the_rest(t
 
 
 async def test_the_final_interval_pays_for_the_look(tmp_path):
-    _, _, looked = await conducted(tmp_path / "a", World(up=PRODUCTION), may_stop_early())
+    looked = await conducted(stage(tmp_path / "a", World(up=PRODUCTION)), may_stop_early())
     plain = msgspec.structs.replace(may_stop_early(), trial=msgspec.structs.replace(promise().trial, boots=4))
-    _, _, once = await conducted(tmp_path / "b", World(up=PRODUCTION), plain)
+    once = await conducted(stage(tmp_path / "b", World(up=PRODUCTION)), plain)
     [with_look], [without] = looked.verdicts, once.verdicts
     assert with_look.interval[0] < without.interval[0]
     assert with_look.interval[1] > without.interval[1]
