@@ -6,6 +6,7 @@ process, `up` and `trial` start it beside an engine.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -33,6 +34,8 @@ _EXIT_CODES = {
 def main(order_json: str) -> int:
     """Guard as ordered; returns the exit code."""
     order = GuardOrder.from_json(order_json)
+    if order.controlled:
+        _close_what_was_handed_down()
     read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     loop = GuardLoop(order, _say, Control(0 if order.controlled else None, read_end))
@@ -52,6 +55,14 @@ def main(order_json: str) -> int:
     _say(f"{report.verdict}: {report.reason}")
     _print(1, report.to_json())
     return int(_EXIT_CODES[GuardVerdict(report.verdict)])
+
+
+def _close_what_was_handed_down() -> None:
+    """All but the three streams. uvloop hands a child copies of their ends, which its own children would keep open."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - a guard starts without pathlib
+        with contextlib.suppress(OSError):  # the folder's own is gone by now
+            if int(name) > 2:
+                os.close(int(name))
 
 
 def _watching(order: GuardOrder) -> None:

@@ -95,6 +95,10 @@ async def until(condition, what):
     raise AssertionError(f"did not happen within 5 s: {what}")
 
 
+def descriptors(pid):
+    return {int(one.name): str(one.readlink()) for one in Path(f"/proc/{pid}/fd").iterdir()}
+
+
 def gone(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
@@ -137,6 +141,13 @@ def test_a_guard_that_ended_by_itself_is_told_to_stop_without_an_error(box):
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(told_in_vain()).tripped
+
+
+async def test_the_ends_of_its_streams_are_held_by_its_streams_alone(box):
+    """Or whatever its own children leave running would keep whoever waits for its report."""
+    async with under_guard(box.order, None, box.log) as guard:
+        held = descriptors(guard.pid)
+        assert [number for number, end in held.items() if end in (held[0], held[1])] == [0, 1]
 
 
 async def test_swap_growth_kills_while_memory_looks_good(box):
