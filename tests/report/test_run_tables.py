@@ -85,6 +85,14 @@ def test_mutual_load_has_the_second_reports_table() -> None:
     ]
 
 
+def test_a_doubted_retention_looks_doubtful() -> None:
+    figures = [
+        msgspec.structs.replace(one, status=Status.UNVERIFIED) if one.metric == "retention" else one
+        for one in made.mutual_figures()
+    ]
+    assert [row[3].tone for row in mutual_table(figures).rows] == [Tone.WARN, Tone.WARN, Tone.STRONG]
+
+
 def test_tables_without_rows_are_left_out() -> None:
     titles = [
         table.title for table in run_tables(made.run(requests=[], warnings=[], settings={}, host={}, conditions={}))

@@ -41,9 +41,13 @@ def _row(base: str, told: _Known) -> tuple[Cell, ...]:
         Cell(base, Tone.STRONG),
         Cell(number(alone)),
         Cell(number(shared if together is None else together)),
-        Cell(percent(_value(told, base, "retention")), Tone.STRONG),
+        Cell(percent(_value(told, base, "retention")), _tone(told.get((base, "retention")))),
         *map(Cell, waits),
     )
+
+
+def _tone(retention: Figure | None) -> Tone:
+    return Tone.WARN if retention is not None and retention.status is Status.UNVERIFIED else Tone.STRONG
 
 
 def _value(told: _Known, case: str, metric: str) -> float | None:
