@@ -9,7 +9,7 @@ import pytest
 from pitstop.core.config.load import parse
 from pitstop.core.errors import EngineFailed
 from pitstop.core.home import Home
-from pitstop.launch import proc, script
+from pitstop.launch import proc, script, scripts_engine
 from pitstop.launch.launcher import OBSERVED
 from pitstop.launch.plan import plan
 from support.embedded import free_port
@@ -61,7 +61,7 @@ async def bench(tmp_path, request, monkeypatch):
 
 @pytest.fixture
 async def with_pidfile(tmp_path, monkeypatch):
-    monkeypatch.setattr(script, "_SETTLED_S", script._SETTLED_S)  # `started` changes it
+    monkeypatch.setattr(scripts_engine, "SETTLED_S", scripts_engine.SETTLED_S)  # `started` changes it
     async with cleaned(prepare(tmp_path, f'pidfile = "{tmp_path}/engine.pid"')) as bench:
         yield bench
 
@@ -121,10 +121,10 @@ async def test_a_relaunch_by_somebody_else_is_production_and_not_the_variant(wit
 
 async def started(bench: Bench, spec) -> None:
     """Start, wait until the shell has become the engine, and let it count as settled."""
-    script._SETTLED_S = 60.0
+    scripts_engine.SETTLED_S = 60.0
     await bench.launcher.start(spec, ENVIRON)
     await until(lambda: _is_tiny(bench))
-    script._SETTLED_S = -10.0
+    scripts_engine.SETTLED_S = -10.0
 
 
 async def _is_tiny(bench: Bench) -> bool:

@@ -6,30 +6,27 @@ What it brings up is found by the container or the pidfile that it names, or by 
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pitstop.core.errors import EngineFailed, UsageError
 from pitstop.core.home import Home
-from pitstop.launch import command, container, environment, known, logfile, proc, record, taken
+from pitstop.launch import command, environment, logfile, proc, record, scripts_engine, taken
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container import POLICIES_THAT_REVIVE, Container
-from pitstop.launch.containers import container_log, end, engine_of, hold, image_digest, version_inside
-from pitstop.launch.launcher import OBSERVED, LaunchSpec, Running
+from pitstop.launch.containers import container_log, end, engine_of, hold, version_inside
+from pitstop.launch.launcher import LaunchSpec, Running
 from pitstop.launch.lock import locked
-from pitstop.launch.mark import Mark
 from pitstop.launch.process import ProcessLauncher
+from pitstop.launch.scripts_engine import ScriptsEngine
 from pitstop.launch.strays import Before, Bystanders, end_strays
-from pitstop.launch.tree import Root
 
 _APPEARS_WITHIN_S = 180.0  # a script may create a container from a large image first
 _AFTER_ITS_END_S = 15.0  # once the script has ended, what it started should be there
 _POLL_S = 0.1
 _MISSES = 5  # a program in the middle of becoming another one is out of sight for a moment
 _SAID_LINES = 20
-_SETTLED_S = 2.0  # a shell has become the engine by then
 
 
 class ScriptLauncher:
@@ -38,6 +35,7 @@ class ScriptLauncher:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._process = ProcessLauncher(home)
+        self._engine = ScriptsEngine(home, self._process)
 
     async def start(self, spec: LaunchSpec, environ: Mapping[str, str]) -> Running:
         """Run the start script until its engine appears; EngineFailed when the script fails, or nothing appears."""
@@ -73,7 +71,7 @@ class ScriptLauncher:
             if found is not None:
                 await end(engine_of(spec), found, spec.stop_timeout_s)
                 await self._hold(spec, found)
-            for root in self._pidfile_roots(spec):
+            for root in self._engine.roots(spec):
                 await self._process.end(spec, root)
             await self._process.end(spec, None)
             await taken.port_free(spec)
@@ -83,10 +81,7 @@ class ScriptLauncher:
 
     async def inspect(self, spec: LaunchSpec) -> Running | None:
         """What runs under the container's name, the pidfile's number, or the mark; with what it was seen to be."""
-        if spec.name:
-            found = await self.container(spec)
-            return await self._of_container(spec, found) if found is not None and found.is_up else None
-        return await asyncio.to_thread(self._of_process, spec)
+        return await self._engine.running(spec)
 
     async def recreatable(self, spec: LaunchSpec) -> str:
         """Why the script could not start it again."""
@@ -106,7 +101,7 @@ class ScriptLauncher:
     async def foreign_listener(self, spec: LaunchSpec) -> str:
         if spec.name:
             return await asyncio.to_thread(taken.strangers, spec, await self.container(spec))
-        roots = self._pidfile_roots(spec)
+        roots = self._engine.roots(spec)
         return await asyncio.to_thread(self._process.foreign, spec, roots[0] if roots else None)
 
     async def exit_state(self, spec: LaunchSpec) -> int | None:
@@ -122,7 +117,7 @@ class ScriptLauncher:
         return await command.printed_version(spec)
 
     async def container(self, spec: LaunchSpec) -> Container | None:
-        return await engine_of(spec).inspect(spec.name) if spec.name else None
+        return await self._engine.container(spec)
 
     def log_path(self, spec: LaunchSpec) -> Path | None:
         return self._process.log_path(spec)
@@ -142,7 +137,9 @@ class ScriptLauncher:
                 raise self._failed(spec, f"ended with exit code {state}")
             running = await self.inspect(spec)
             # By its mark alone the script itself looks like the engine, until it has ended, or turns out to be it.
-            is_settled = spec.name or "pidfile" in spec.options or state == 0 or loop.time() > began + _SETTLED_S
+            is_settled = (
+                spec.name or "pidfile" in spec.options or state == 0 or loop.time() > began + scripts_engine.SETTLED_S
+            )
             if running is not None and is_settled:
                 return running
             if state == 0:
@@ -202,61 +199,6 @@ class ScriptLauncher:
             return failed.message
         return ""
 
-    async def _of_container(self, spec: LaunchSpec, found: Container) -> Running:
-        seen = container.configured(found, spec.engine)
-        return Running(
-            engine=spec.engine,
-            fingerprint=known.fingerprint(self._home, spec, seen, sources(spec)),
-            started_at=found.state.started_at,
-            pid=found.state.pid,
-            container_id=found.id,
-            image_digest=await image_digest(engine_of(spec), spec, found),
-        )
-
-    def _of_process(self, spec: LaunchSpec) -> Running | None:
-        roots = self._pidfile_roots(spec)
-        if not roots:
-            return None if "pidfile" in spec.options else self._process.look(spec)
-        process = proc.read(roots[0].pid)
-        if process is None or process.is_dead:
-            return None
-        return Running(
-            engine=spec.engine,
-            fingerprint=self._fingerprint(spec, process),
-            started_at=proc.started_at(process),
-            pid=process.pid,
-        )
-
-    def _fingerprint(self, spec: LaunchSpec, process: proc.Process) -> str:
-        """By its command line, and by the turned knobs that its environment holds.
-
-        A process that is only just there may still be the shell that becomes the engine: then only its mark counts.
-        """
-        environ = proc.environment(process.pid) or {}
-        mark, noted = Mark.read(environ), record.read(self._home, spec.engine)
-        ordered = noted.spec if mark and noted and noted.spec.fingerprint == mark.fingerprint else spec
-        turned = [f"{key}={environ.get(key)}" for key in sorted(ordered.env) if ordered.overrides and key in environ]
-        seen = known.digest(*proc.arguments(process.pid), *turned)
-        if time.time() - proc.started_s(process) < _SETTLED_S:
-            if mark is None and not environ and noted is not None:  # in the middle of becoming another program
-                return noted.spec.fingerprint
-            return mark.fingerprint if mark else OBSERVED + seen
-        return known.fingerprint(self._home, ordered, seen, sources(spec))
-
-    def _pidfile_roots(self, spec: LaunchSpec) -> list[Root]:
-        """The process that the pidfile names, unless the number was given away after the file was written."""
-        if not (name := spec.options.get("pidfile")):
-            return []
-        path = Path(spec.cwd or ".") / name
-        try:
-            pid, written_s = int(path.read_text().split()[0]), path.stat().st_mtime
-        except (OSError, ValueError, IndexError):
-            return []
-        process = proc.read(pid)
-        if process is None or process.is_dead or proc.started_s(process) > written_s + 1.0:
-            return []
-        return [Root(pid, process.start_ticks)]
-
     async def _hold(self, spec: LaunchSpec, found: Container) -> None:
         """A policy that would bring the container back in the middle of a test is switched off."""
         left = await self.container(spec)
@@ -278,13 +220,6 @@ class ScriptLauncher:
             return
         if found.restart_policy != held.restart_policy:
             await engine_of(spec).set_restart_policy(found.id, held.restart_policy)
-
-
-def sources(spec: LaunchSpec) -> list[str]:
-    """The files that decide what a script brings up: every word of its command that names a file."""
-    words = [shutil.which(spec.argv[0], path=spec.base_env.get("PATH")) or spec.argv[0], *spec.argv[1:]]
-    paths = [Path(spec.cwd or ".") / word for word in words]
-    return [str(path) for path in paths if path.is_file()]
 
 
 def _where(running: Running) -> str:
