@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pitstop.core import secrets
 from pitstop.core.errors import EngineFailed
+from pitstop.core.process_id import process_id
 from pitstop.launch import cgroup, command, container, known, orphans, ports, proc, tree, unit
 from pitstop.launch.command import CommandFailed, Failure
 from pitstop.launch.compose import dialect
@@ -117,6 +118,22 @@ def test_a_process_name_with_parentheses_does_not_shift_the_fields(name, tmp_pat
     (folder / "stat").write_text(f"77 ({name}) {' '.join(fields)}")
     monkeypatch.setattr(proc, "PROC", tmp_path)
     assert proc.read(77) == Process(77, 5, 77, 4242, "S", name)
+
+
+def test_a_process_that_calls_itself_by_half_a_character_is_a_process_like_any_other(tmp_path, monkeypatch):
+    """The kernel cuts a name off at 15 bytes, in the middle of an umlaut if need be."""
+    for pid in (77, os.getpid()):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "status").write_bytes(b"Name:\tserve-gr\xc3\nVmRSS:\t 12 kB\n")
+        (tmp_path / str(pid) / "cgroup").write_bytes(b"0::/m\xc3/docker-77\n")
+        fields = ["S", "5", "77", "77", *["0"] * 15, "4242", "0"]
+        (tmp_path / str(pid) / "stat").write_bytes(b"%d (serve-gr\xc3) %b" % (pid, " ".join(fields).encode()))
+    monkeypatch.setattr(proc, "PROC", tmp_path)
+    assert proc.resident_bytes(77) == 12 * 1024
+    assert {one.pid for one in cgroup.processes_of("docker-77")} == {77, os.getpid()}
+    (tmp_path / "sys/kernel/random").mkdir(parents=True)
+    (tmp_path / "sys/kernel/random/boot_id").write_text("b")
+    assert process_id(77, tmp_path) is not None
 
 
 @pytest.mark.parametrize(

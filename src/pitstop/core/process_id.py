@@ -26,7 +26,7 @@ def own_id() -> ProcessId:
 def process_id(pid: int, proc: Path = Path("/proc")) -> ProcessId | None:
     """The process with this pid now; None when there is none, or only its zombie."""
     try:
-        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        fields = (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except (OSError, ValueError):
         return None
     state, start_ticks = fields[0], int(fields[19])

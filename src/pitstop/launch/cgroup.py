@@ -20,7 +20,7 @@ def names(path: str, key: str) -> bool:
 
 def _in_group(pid: int, key: str) -> bool:
     try:
-        lines = (proc.PROC / str(pid) / "cgroup").read_text().splitlines()
+        lines = (proc.PROC / str(pid) / "cgroup").read_text(errors="replace").splitlines()
     except OSError:
         return False
     return any(names(line.split(":", 2)[-1], key) for line in lines)

@@ -29,6 +29,8 @@ class Failure(StrEnum):
     REMOVAL_RUNNING = "removal-running"
     PORT_TAKEN = "port-taken"
     TIMED_OUT = "timed-out"
+    KILLED = "killed"  # by a signal, before it had said anything about what it was asked
+    NOT_UNDERSTOOD = "not-understood"  # it answered, in no form that is known
     REFUSED = "refused"  # every other exit code but zero
 
 
@@ -70,7 +72,8 @@ async def run(
                 await _kill(child)
         output = Output(child.returncode or 0, _text(out), _text(err))
     if output.code != 0:
-        raise CommandFailed(classify(output.err), argv, output.err or output.out, code=output.code)
+        failure = Failure.KILLED if output.code < 0 else classify(output.err)
+        raise CommandFailed(failure, argv, output.err or output.out, code=output.code)
     return output
 
 
@@ -163,6 +166,10 @@ def _sentence(failure: Failure, argv: Sequence[str], said: str, code: int | None
         return f"{argv[0]} cannot be run{detail}"
     if failure is Failure.TIMED_OUT:
         return f"{what} was given up{detail}"
+    if failure is Failure.NOT_UNDERSTOOD:
+        return f"{what} answered what is not understood{detail}"
+    if failure is Failure.KILLED:
+        return f"{what} was killed by signal {-(code or 0)}{detail}"
     return f"{what} failed{f' with exit code {code}' if code is not None else ''}{detail}"
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from pitstop.core.errors import EngineFailed
 from pitstop.launch import command, container
 from pitstop.launch.command import CommandFailed, Failure
 from pitstop.launch.container import Container
@@ -34,7 +35,10 @@ class ContainerEngine:
             if failed.failure is Failure.NOT_FOUND:
                 return None
             raise
-        return container.parse(done)
+        try:
+            return container.parse(done)
+        except EngineFailed as error:  # whatever the container engine says, no arm is at fault
+            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "container inspect"], error.message) from error
 
     async def up(self) -> frozenset[str]:
         """The ids of all containers that run."""
@@ -107,7 +111,10 @@ class ContainerEngine:
             if failed.failure is Failure.NOT_FOUND:
                 return None
             raise
-        found = msgspec.json.decode(text, type=list[_Image])
+        try:
+            found = msgspec.json.decode(text, type=list[_Image])
+        except msgspec.MsgspecError as error:
+            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "image inspect"], str(error)) from error
         return (found[0].id, tuple(found[0].digests or ())) if found else None
 
     async def _do(self, words: Sequence[str], timeout_s: float) -> str:

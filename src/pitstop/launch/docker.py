@@ -29,6 +29,8 @@ from pitstop.launch.taken import port_free, refuse_taken_port, strangers
 
 _NAME_FREE_S = 30.0
 _POLL_S = 0.25
+# That a container could not be made says nothing about it in these cases.
+_NOBODYS_FAULT = (Failure.DAEMON_DOWN, Failure.MISSING, Failure.FORBIDDEN, Failure.TIMED_OUT, Failure.KILLED)
 _VERDICTS: dict[tuple[str, str, str], str] = {}  # container and launch value compared: the fingerprint that came of it
 
 
@@ -264,6 +266,6 @@ def _could_not_start(spec: LaunchSpec, engine: ContainerEngine, failed: CommandF
             f"engine {spec.engine}: the image {spec.image} is not on this machine, and a launch never pulls.",
             hint=f"Fetch it first: {engine.binary} pull {spec.image}",
         )
-    if failed.failure in (Failure.DAEMON_DOWN, Failure.MISSING, Failure.FORBIDDEN, Failure.TIMED_OUT):
+    if failed.failure in _NOBODYS_FAULT:
         return failed
     return EngineFailed(f"engine {spec.engine} could not be started: {failed.message}", hint=failed.hint)

@@ -134,7 +134,7 @@ def _boot_time_s() -> float:
 
 def _kib(path: Path, key: str) -> int | None:
     try:
-        lines = path.read_text().splitlines()
+        lines = path.read_text(errors="replace").splitlines()  # a process may call itself by any bytes
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(key)), None)
