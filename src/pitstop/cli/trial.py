@@ -130,10 +130,11 @@ def _standing_of(folder: TrialFolder) -> dict[str, Any]:
     from pitstop.core.errors import UsageError
     from pitstop.services.trial.journal import steps
 
-    told = steps(folder.path)
-    step, state = told[-1][0].do.value if told else "not begun", None
+    step, state = "damaged", None
     try:
         state = folder.state()
+        told = steps(folder.path)
+        step = told[-1][0].do.value if told else "not begun"
     except UsageError as error:
         step = f"damaged: {error.message}"
     return {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
@@ -67,11 +68,30 @@ def conducted(shell: Shell, promise: Promise, site: Site) -> TrialDocument:
     except BaseException:
         lease.release()
         raise
-    with view.shown(len(promise.boots)):
+    with _help_called(shell, promise, folder), view.shown(len(promise.boots)):
         document = run(conduct(stage, folder, promise, lease))
     if not document.production.restored:
         _call_for_help(shell, promise)
     return document
+
+
+@contextlib.contextmanager
+def _help_called(shell: Shell, promise: Promise, folder: TrialFolder) -> Iterator[None]:
+    """A fault that gets past everything else must not leave production down in silence.
+
+    Whoever took the lease over, or asked for the end, knows that a restore is owed.
+    """
+    try:
+        yield
+    except (LeaseHeld, Interrupted):
+        raise
+    except Exception as error:
+        if not folder.owes_restore():
+            raise
+        _call_for_help(shell, promise)
+        words, hint = (error.message, error.hint) if isinstance(error, PitstopError) else (repr(error), "")
+        again = hint or "Run `pitstop trial recover`."
+        raise NotRestored(f"production ({promise.engine_name}) may be down: {words}", hint=again) from error
 
 
 def _refuse(shell: Shell, promise: Promise, site: Site) -> None:
@@ -102,13 +122,8 @@ def recovered(shell: Shell, folder: TrialFolder) -> TrialDocument:
     LeaseHeld while it still runs; NotRestored when not even the attempt was possible.
     """
     promise = folder.promise()
-    try:
+    with _help_called(shell, promise, folder):
         document = _recovered(shell, folder, promise)
-    except (LeaseHeld, Interrupted):
-        raise
-    except PitstopError as error:
-        _call_for_help(shell, promise)
-        raise NotRestored(f"trial {folder.id} could not be recovered: {error.message}", hint=error.hint) from error
     if not document.production.restored:
         _call_for_help(shell, promise)
     return document

@@ -13,6 +13,7 @@ from pitstop.client.exchange import Exchange
 from pitstop.client.http import parse_json
 from pitstop.client.sse import Event, parse_events
 from pitstop.client.usual import understand_usual
+from pitstop.core.encoding import sendable
 
 _DONE = b"[DONE]"
 _COUNTS = tuple(name for name in Usage.__struct_fields__ if name != "unusable")
@@ -152,7 +153,7 @@ class _Walk:
     def close(self) -> None:
         tally = self._tally
         tally.answer, tally.reasoning, tally.tools = (
-            _sendable("".join(parts)) for parts in (self._answer, self._reasoning, self._tools)
+            sendable("".join(parts)) for parts in (self._answer, self._reasoning, self._tools)
         )
 
     def _parse(self, data: bytes) -> dict[str, Any] | None:
@@ -212,12 +213,3 @@ def _instead(raw: Exchange) -> tuple[str, str | None]:
 
 def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def _sendable(text: str) -> str:
-    """The text with the halves of a character joined that two events carried; a lone half becomes U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text

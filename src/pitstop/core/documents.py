@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from pitstop import __version__
+from pitstop.core.encoding import encoded
 
 
 class Status(StrEnum):
@@ -186,7 +187,7 @@ class TrialDocument(msgspec.Struct, kw_only=True):
 
 def encode(document: Any) -> bytes:
     """A document as indented JSON with a final newline; sizes are bytes, durations seconds, shares fractions."""
-    return msgspec.json.format(msgspec.json.encode(document, enc_hook=_plain_number), indent=2) + b"\n"
+    return msgspec.json.format(encoded(document, _plain_number), indent=2) + b"\n"
 
 
 def _plain_number(value: Any) -> Any:

@@ -67,7 +67,7 @@ class Held:
         A file that somebody deleted, perhaps with the whole state folder, was taken over by nobody: who would put
         production back, if its holder stopped here? Only a trial that a recovery has brought to its end is lost.
         """
-        now = read_lease(self.home)
+        now = self._readable()
         if now.token != self.lease.token if now else self._is_settled():
             raise LeaseLost("The lease was taken over by another process; this one touches nothing any more.")
 
@@ -83,12 +83,20 @@ class Held:
 
     def release(self) -> None:
         """Give it back, if it is still ours and its place is still there; it is left over once this process ends."""
-        with contextlib.suppress(LeaseLost, UsageError), _locked(self.home):
+        with contextlib.suppress(LeaseLost, UsageError, OSError), _locked(self.home):
             self.check()
             remove_durably(self.home.lease)
 
+    def _readable(self) -> Lease | None:
+        """What stands in the file; a disk that does not let it be read has taken the lease from nobody."""
+        with contextlib.suppress(UsageError):
+            return read_lease(self.home)
+        return None
+
     def _is_settled(self) -> bool:
-        return not self.lease.trial or TrialFolder(self.home.trials / self.lease.trial).is_settled()
+        with contextlib.suppress(OSError):
+            return not self.lease.trial or TrialFolder(self.home.trials / self.lease.trial).is_settled()
+        return False
 
     @contextlib.asynccontextmanager
     async def kept_alive(self, on_lost: Callable[[], None]) -> AsyncIterator[None]:
@@ -109,7 +117,7 @@ class Held:
             except LeaseLost:
                 on_lost()
                 return
-            except UsageError:  # a disk that does not answer now may do so in the next quarter of a minute
+            except (UsageError, OSError):  # a disk that does not answer now may do so in the next quarter of a minute
                 continue
 
 

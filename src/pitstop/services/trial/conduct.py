@@ -6,23 +6,21 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pitstop.core.documents import Notice, TrialDocument
-from pitstop.core.errors import PitstopError, UsageError
+from pitstop.core.documents import TrialDocument
+from pitstop.core.errors import UsageError
 from pitstop.core.home import Home
 from pitstop.decisions.lease import Claimant, Phase
 from pitstop.decisions.trial import Action, Do, Ending, How, Outcome, State, recovering
 from pitstop.ledger.store import Ledger
 from pitstop.services.lease import Held, LeaseLost, acquire
 from pitstop.services.site import Site
+from pitstop.services.trial.conclusion import concluded
 from pitstop.services.trial.folder import TrialFolder, policy_of
 from pitstop.services.trial.interrupts import Interrupts
 from pitstop.services.trial.journal import Journal
-from pitstop.services.trial.judging import verdicts
 from pitstop.services.trial.loop import Watcher, run_to_end
-from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.perform import Hands
 from pitstop.services.trial.promise import Promise
-from pitstop.services.trial.record import arms_that_changed, document, transitions
 from pitstop.services.trial.roles import Crew
 
 
@@ -92,7 +90,7 @@ async def _to_the_end(
                 watcher=_Phased(stage.watcher, lease, lambda: stage.crew.door.open(promise.engine_name)),
                 policy=policy_of(promise.trial),
             )
-        finished = _finish(stage, folder, promise, state)
+        finished = concluded(folder, promise, state, stage.open_ledger)
     journal.release_reserve()
     if state.ending is not Ending.NOT_RESTORED:
         lease.release()
@@ -126,24 +124,3 @@ class _Phased:
             self.open_door()
         with contextlib.suppress(Exception):
             self.watcher.action_ended(action, outcome)
-
-
-def _finish(stage: Stage, folder: TrialFolder, promise: Promise, state: State) -> TrialDocument:
-    """Verdicts, document, ledger. Production is back by now, so nothing here may cost more than a warning."""
-    finished = document(folder.path, promise, state)
-    finished.warnings += arms_that_changed(finished)
-    try:
-        with stage.open_ledger() as ledger:
-            finished.verdicts = verdicts(folder, promise, ledger)
-            for step in transitions(folder.path, promise.id, state.ending):
-                ledger.record_transition(step)
-            ledger.record_trial(finished)
-            ledger.record_noise(boot_figures(finished, promise.engine.kind))
-    except PitstopError as error:
-        finished.verdicts = finished.verdicts or verdicts(folder, promise, None)
-        finished.warnings.append(Notice(code="ledger", text=f"The ledger did not take this trial: {error}"))
-    try:
-        folder.save(finished)
-    except OSError as error:
-        finished.warnings.append(Notice(code="disk", text=f"{folder.path} could not be written: {error}"))
-    return finished

@@ -63,9 +63,16 @@ class TrialFolder:
         return read_promise(self.path)
 
     def state(self) -> State:
-        """Where the trial stands by its journal."""
+        """Where the trial stands by its journal; UsageError when promise or journal cannot be read."""
         promise = self.promise()
-        return replay(promise.boots, steps(self.path), policy_of(promise.trial))
+        try:
+            told = steps(self.path)
+        except OSError as error:
+            raise UsageError(
+                f"the journal of {self.path} cannot be read: {error.strerror or error}.",
+                hint=f"See that the disk is well and {self.path} is yours, then run `pitstop trial recover`.",
+            ) from error
+        return replay(promise.boots, told, policy_of(promise.trial))
 
     def blocks_done(self, planned: int) -> int:
         """How many blocks the verdicts are about: all that were planned, or those before the trial stopped early."""
@@ -93,11 +100,11 @@ class TrialFolder:
         saved = self.saved()
         if saved is not None:
             return saved.state == Ending.NOT_RESTORED
-        if not (self.path / PROMISE).exists():
-            return False
         try:
+            if not (self.path / PROMISE).exists():
+                return False
             state = self.state()
-        except UsageError:
+        except (UsageError, OSError):
             return True
         return state.touched and not state.restored
 

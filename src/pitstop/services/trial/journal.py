@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from pitstop.core.durable import append_durably
+from pitstop.core.encoding import encoded
 from pitstop.decisions.trial import Action, Outcome
 
 FILE = "journal.jsonl"
@@ -65,7 +66,7 @@ class Journal:
             (self.folder / RESERVE).unlink(missing_ok=True)
 
     def _append(self, entry: Entry) -> None:
-        line = msgspec.json.encode(entry) + b"\n"
+        line = encoded(entry) + b"\n"
         try:
             append_durably(self.folder / FILE, line)
         except OSError as error:

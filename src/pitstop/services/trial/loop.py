@@ -48,7 +48,7 @@ async def run_to_end(
         state = begun(state, action)
         watcher.action_begun(action, state)
         outcome = await _carry_out(action, hands, interrupts)
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):  # what cannot be written down is no reason to leave production down
             journal.end(outcome)
         watcher.action_ended(action, outcome)
         state = advance(state, action, outcome, policy)
@@ -69,4 +69,6 @@ def _write_down(journal: Journal, action: Action) -> Outcome | None:
         journal.begin(action)
     except OSError as error:
         return Outcome(How.REFUSED, f"the journal cannot be written: {error.strerror or error}")
+    except Exception as error:  # noqa: BLE001 - a fault of our own must lead to the restore, not past it
+        return Outcome(How.REFUSED, f"a defect in pitstop: the journal cannot be written: {error!r}")
     return None

@@ -66,7 +66,7 @@ def _tree(pid: int) -> list[int]:
 def _private_bytes(pid: int) -> int:
     """Anonymous and shared memory of a process; mapped files count as available already."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
     except OSError:
         return 0
     kib = [int(line.split()[1]) for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]

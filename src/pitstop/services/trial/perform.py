@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
-from pitstop.core.documents import Notice
+from pitstop.core.documents import Notice, RunDocument
 from pitstop.core.durable import write_durably
+from pitstop.core.encoding import encoded
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError, Unreachable
 from pitstop.decisions.trial import Action, Boot, Do, How, Outcome
 from pitstop.launch.command import CommandFailed
@@ -97,7 +96,7 @@ class Hands:
         spec, boot = self._arm_spec(action), _boot_of(action)
         site = self._site.with_spec(spec)
         document = await self._crew.measure(site, self._promise, boot)
-        document.conditions["boot"] = await self._crew.info(site, self._promise, self._slot.times)
+        await self._add_info(document, site)
         found = await self._slot.found(spec)
         if found is not None and (words := await another(site, self._production, found)):
             document.warnings.append(Notice(code=WRONG_ENGINE, text=words))
@@ -105,6 +104,14 @@ class Hands:
         if found is None:
             raise EngineFailed("the measurement was over, and the engine was down.")
         return Outcome(How.DONE)
+
+    async def _add_info(self, document: RunDocument, site: Site) -> None:
+        """What is kept of the boot beside its figures; what cannot be told of it costs none of them."""
+        try:
+            document.conditions["boot"] = await self._crew.info(site, self._promise, self._slot.times)
+        except Exception as error:  # noqa: BLE001 - logs, counters and kernels say anything
+            document.conditions["boot"] = {}
+            document.warnings.append(Notice(code="boot-info", text=f"Nothing is known of this boot: {error}"))
 
     async def _stop(self, _action: Action) -> Outcome:
         tripped = await self._slot.end_guard()
@@ -135,7 +142,7 @@ class Hands:
         token = await self._crew.generate(self._site)
         proof = Proof(found.fingerprint, token, self._crew.clock())
         with contextlib.suppress(OSError):  # the journal's own line is the record; this one is for the reader
-            write_durably(self._folder / PROOF, msgspec.json.encode(proof))
+            write_durably(self._folder / PROOF, encoded(proof))
         await self._slot.proved()
         return Outcome(How.DONE, str(proof))
 

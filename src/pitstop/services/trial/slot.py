@@ -97,8 +97,10 @@ class Slot:
     async def put_back(self) -> None:
         """Production instead of whatever is there; memory that is late in coming back must not keep it down."""
         await self.stop()
-        with contextlib.suppress(EngineFailed):
+        try:
             await self._memory_back()
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong in looking at memory, production is started
+            self._journal.note(f"production is started without waiting for memory: {error}")
         await self._launcher.start(self._promise.production, self._site.environ)
 
     async def take_down(self) -> None:
@@ -109,16 +111,28 @@ class Slot:
 
     async def proved(self) -> None:
         """Production is back for good."""
-        if problem := await self._crew.images.let_go(self._site, self._promise):
+        try:
+            problem = await self._crew.images.let_go(self._site, self._promise)
+        except Exception as error:  # noqa: BLE001 - what is tidied up afterwards is not worth another restart
+            problem = f"images are still kept: {error!r}"
+        if problem:
             self._journal.note(problem)
 
     async def stop(self) -> None:
         """Stop whatever runs under the engine's name, and remember what that should give back."""
         running = await self.found(self._promise.production)
-        expected = await self._crew.memory.expected(self._site, running)
+        expected = await self._expected(running)
         await self._launcher.stop(self._promise.production)
         if running is not None:
             self._expected_bytes = expected
+
+    async def _expected(self, running: Running | None) -> int | None:
+        """What its end should give back; an engine is stopped whether that is known or not."""
+        try:
+            return await self._crew.memory.expected(self._site, running)
+        except Exception as error:  # noqa: BLE001 - whatever goes wrong in looking at memory
+            self._journal.note(f"what the engine holds is not known: {error}")
+            return None
 
     async def until_ready(self, spec: LaunchSpec) -> Running:
         return await ready(
