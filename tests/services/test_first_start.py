@@ -60,6 +60,9 @@ class Tripped:
     async def own(self, running):
         self.owned = running
 
+    async def wait(self):
+        return await self.stop()
+
     async def stop(self):
         return GuardReport(engine="smol", verdict=GuardVerdict.TRIPPED, reason="MemAvailable fell", memory_back=True)
 

@@ -23,7 +23,8 @@ from pitstop.engines.procfs import read_memory
 from pitstop.launch.containers import engine_of
 from pitstop.launch.launcher import LaunchSpec
 from pitstop.services.guard.ordering import guard_order
-from pitstop.services.guard.spawn import Guard, spawn_guard, tripped
+from pitstop.services.guard.spawn import spawn_guard, tripped
+from pitstop.services.guard.vigil import Vigil
 from pitstop.services.lifecycle import Nobody, Owner
 from pitstop.services.plan.learnt import learn
 
@@ -71,7 +72,7 @@ class FirstStart:
         learn(self._home, spec.engine, spec.fingerprint, report)
         remember_served(self._home, spec)
 
-    async def _watching(self, spec: LaunchSpec) -> Guard:
+    async def _watching(self, spec: LaunchSpec) -> Vigil:
         policy = GuardPolicy(
             min_available_bytes=floor_bytes(self._host, read_memory().total_bytes),
             max_swap_growth_bytes=int(self._host.max_swap_growth),
@@ -85,7 +86,8 @@ class FirstStart:
             binary=engine_of(spec).binary,
         )
         try:
-            return await spawn_guard(order, self._home.logs / f"guard-{spec.engine}.log")
+            log = self._home.logs / f"guard-{spec.engine}.log"
+            return Vigil(order, log, await spawn_guard(order, log))
         except UsageError as refused:
             raise _unguarded(spec, refused.message, refused.hint) from refused
         except OSError as error:

@@ -15,7 +15,8 @@ from pitstop.core.errors import GuardTripped, UsageError
 from pitstop.decisions.guard import GuardPolicy
 from pitstop.launch.launcher import Running
 from pitstop.services.guard.order import GuardOrder
-from pitstop.services.guard.spawn import spawn_guard, under_guard
+from pitstop.services.guard.spawn import spawn_guard
+from pitstop.services.guard.vigil import under_guard
 
 GIB = 2**30
 POLICY = GuardPolicy(min_available_bytes=6 * GIB, max_swap_growth_bytes=1 * GIB, interval_s=0.02)
@@ -248,6 +249,42 @@ async def test_leaving_the_context_after_a_kill_raises_what_happened(box):
             await guard.wait()
 
     with pytest.raises(GuardTripped, match="killed qwen: MemAvailable 100 MiB"):
+        await work()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_guard_that_is_killed_itself_is_replaced_and_the_next_one_kills_for_it(box, number):
+    told = []
+
+    async def work():
+        async with (
+            engine(SLEEPER) as process,
+            under_guard(box.order, running(process), box.log, told=told.append) as guard,
+        ):
+            await until(lambda: "owns process" in box.log.read_text(), "ownership")
+            first = guard.pid
+            os.kill(first, number)
+            await until(lambda: box.log.read_text().count("owns process") == 2, "ownership by another one")
+            assert guard.pid != first
+            box.set(available_mib=100)
+            assert await asyncio.wait_for(process.wait(), 5) == -signal.SIGKILL
+
+    with pytest.raises(GuardTripped, match="killed qwen: MemAvailable 100 MiB"):
+        await work()
+    assert len(told) == 1
+    assert "was without its memory guard" in told[0]
+
+
+async def test_memory_that_fell_while_there_was_no_guard_is_killed_for_at_once(box):
+    async def work():
+        async with engine(SLEEPER) as process, under_guard(box.order, running(process), box.log) as guard:
+            await until(lambda: "owns process" in box.log.read_text(), "ownership")
+            os.kill(guard.pid, signal.SIGSTOP)
+            box.set(available_mib=100)
+            os.kill(guard.pid, signal.SIGKILL)
+            assert await asyncio.wait_for(process.wait(), 5) == -signal.SIGKILL
+
+    with pytest.raises(GuardTripped):
         await work()
 
 

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,32 +99,14 @@ async def spawn_guard(order: GuardOrder, log: Path) -> Guard:
     except TimeoutError:
         process.kill()
         first = b""
+    except BaseException:
+        process.kill()  # whoever waited for it does not any more, and would never tell it to end
+        raise
     if first.strip() == b"watching":
         return Guard(process, order.engine)
     rest = first + await process.stdout.read()
     await process.wait()
     raise _refusal(order, rest.decode("utf-8", "replace"), log)
-
-
-@contextlib.asynccontextmanager
-async def under_guard(
-    order: GuardOrder, running: Running | None, log: Path, heard: Callable[[GuardReport], object] | None = None
-) -> AsyncIterator[Guard]:
-    """Guard what happens inside; leaving raises GuardTripped when the guard had to kill.
-
-    `heard` is given the report first: `services.plan.learnt` makes a boot of it that the next plan knows.
-    """
-    guard = await spawn_guard(order, log)
-    try:
-        if running is not None:
-            await guard.own(running)
-        yield guard
-    finally:
-        report = await guard.stop()
-    if heard is not None:
-        heard(report)
-    if report.tripped:
-        raise tripped(report)
 
 
 def tripped(report: GuardReport) -> GuardTripped:

@@ -24,7 +24,7 @@ from pitstop.services.assignment import Assignment
 from pitstop.services.bench import measure
 from pitstop.services.first_start import remember_served
 from pitstop.services.guard.ordering import guard_order
-from pitstop.services.guard.spawn import Guard, under_guard
+from pitstop.services.guard.vigil import Vigil, under_guard
 from pitstop.services.plan.learnt import learn
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
@@ -33,6 +33,7 @@ from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.idle import wait_idle
 from pitstop.services.trial.images import ContainerImages
+from pitstop.services.trial.journal import Journal
 from pitstop.services.trial.judging import enough
 from pitstop.services.trial.memory import expected_after_stop, wait_for
 from pitstop.services.trial.promise import Promise
@@ -107,7 +108,7 @@ class _World:
         )
 
     @contextlib.asynccontextmanager
-    async def guarded(self, site: Site, promise: Promise) -> AsyncIterator[Guard]:
+    async def guarded(self, site: Site, promise: Promise) -> AsyncIterator[Vigil]:
         limits, home = promise.trial.guard, self._home
         policy = GuardPolicy(
             min_available_bytes=int(limits.min_available), max_swap_growth_bytes=int(limits.max_swap_growth)
@@ -122,7 +123,8 @@ class _World:
             binary=engine_of(site.spec).binary,
         )
         learn_from = partial(learn, home, site.name, site.spec.fingerprint)
-        async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from) as guard:
+        note = Journal(home.trials / promise.id, self.clock).note
+        async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from, note) as guard:
             yield guard
 
     async def info(self, site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
