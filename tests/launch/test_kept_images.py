@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from pitstop.launch.command import CommandFailed
 from pitstop.launch.container_engine import ContainerEngine
 from pitstop.launch.kept_images import keep, keep_argv, let_go
 
@@ -36,6 +37,8 @@ match words:
         path.write_text(json.dumps(world))
     case ["ps", "--all", "--quiet", "--no-trunc", "--filter", "label=pitstop.keeps-images-of=qwen"]:
         print("\\n".join(world["containers"]))
+    case ["rm", "--force", "--volumes", name] if name == world.get("stuck"):
+        sys.exit(print("device or resource busy", file=sys.stderr) or 1)
     case ["rm", "--force", "--volumes", name]:
         del world["containers"][name]
         path.write_text(json.dumps(world))
@@ -70,6 +73,15 @@ async def test_each_image_is_kept_once_however_often_and_under_whatever_name_it_
     assert (read(world)["created"], read(world)["asleep"]) == (2, 2)
     await let_go(engine(world), "qwen")
     assert read(world)["containers"] == {}
+
+
+async def test_one_that_cannot_be_let_go_does_not_hold_the_others(world):
+    await keep(engine(world), "qwen", [PRODUCTION, OTHER])
+    first = next(iter(read(world)["containers"]))
+    world.write_text(json.dumps({**read(world), "stuck": first}))
+    with pytest.raises(CommandFailed, match="device or resource busy"):
+        await let_go(engine(world), "qwen")
+    assert list(read(world)["containers"]) == [first]
 
 
 async def test_an_image_without_sleep_is_kept_by_a_container_that_never_ran(world):

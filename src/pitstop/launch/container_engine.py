@@ -18,6 +18,7 @@ _QUICK_S = 30.0  # an answer about what is; a daemon under memory pressure takes
 _SLOW_S = 180.0  # an act: creating a container from a large image, saving a log
 _BUSY_S = 30.0  # how long a name may stay taken by a removal that is under way
 _POLL_S = 0.25
+_WORTH_ANOTHER_TRY = (Failure.REMOVAL_RUNNING, Failure.NAME_TAKEN, Failure.KILLED)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ContainerEngine:
         try:
             return container.parse(done)
         except EngineFailed as error:  # whatever the container engine says, no arm is at fault
-            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "container inspect"], error.message) from error
+            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "container", "inspect"], error.message) from error
 
     async def up(self) -> frozenset[str]:
         """The ids of all containers that run."""
@@ -80,7 +81,16 @@ class ContainerEngine:
                 return
             if failed.failure in (Failure.MISSING, Failure.DAEMON_DOWN, Failure.FORBIDDEN):
                 raise
+            await self._kill(name)
+
+    async def _kill(self, name: str) -> None:
+        """Kill it; that it has ended meanwhile, by the stop that nobody heard of, is no error."""
+        try:
             await self._do(["kill", name], _QUICK_S)
+        except CommandFailed:
+            left = await self.inspect(name)
+            if left is not None and (left.state.running or left.state.restarting):
+                raise
 
     async def remove(self, name: str) -> None:
         """Remove a container that does not run, with its anonymous volumes; waits for a removal that is under way."""
@@ -114,7 +124,7 @@ class ContainerEngine:
         try:
             found = msgspec.json.decode(text, type=list[_Image])
         except msgspec.MsgspecError as error:
-            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "image inspect"], str(error)) from error
+            raise CommandFailed(Failure.NOT_UNDERSTOOD, [self.binary, "image", "inspect"], str(error)) from error
         return (found[0].id, tuple(found[0].digests or ())) if found else None
 
     async def _do(self, words: Sequence[str], timeout_s: float) -> str:
@@ -127,7 +137,7 @@ class ContainerEngine:
                 await self._do(words, _SLOW_S)
             except CommandFailed as failed:
                 gone = failed.failure is Failure.NOT_FOUND and gone_is_fine
-                busy = failed.failure in (Failure.REMOVAL_RUNNING, Failure.NAME_TAKEN)
+                busy = failed.failure in _WORTH_ANOTHER_TRY
                 if not gone and (not busy or asyncio.get_running_loop().time() > deadline):
                     raise
                 if gone:

@@ -39,9 +39,15 @@ async def keep(engine: ContainerEngine, owner: str, images: Iterable[str]) -> li
 
 
 async def let_go(engine: ContainerEngine, owner: str) -> None:
-    """The images of `owner` may be cleaned away again."""
+    """The images of `owner` may be cleaned away again. One that is not let go of does not hold the others."""
+    refused: CommandFailed | None = None
     for one in await engine.labelled(f"{LABEL_KEEPS}={owner}"):
-        await engine.remove(one)
+        try:
+            await engine.remove(one)
+        except CommandFailed as failed:
+            refused = failed
+    if refused is not None:
+        raise refused
 
 
 def keep_argv(binary: str, owner: str, image: str) -> list[str]:
