@@ -10,14 +10,14 @@ from pitstop.core.documents import Status
 from pitstop.core.encoding import encoded
 from pitstop.core.errors import EngineFailed
 from pitstop.services import lease as lease_module
-from pitstop.services.lease import read_lease
+from pitstop.services.lease import LeaseLost, read_lease
 from pitstop.services.trial import journal as journal_module
 from pitstop.services.trial.conduct import conduct, take_lease
 from pitstop.services.trial.folder import TrialFolder, owed
 from pitstop.services.trial.journal import Entry
 from support.trial_world import FakeMemory, World, promise, stage
 
-PRODUCTION = promise().production
+PRODUCTION, VARIANT = (arm.spec for arm in promise().arms)
 HALF = "\ud83d"  # of a character: servers' JSON and command lines may hold one, UTF-8 has no form for it
 
 
@@ -145,6 +145,30 @@ async def test_a_journal_that_cannot_be_folded_any_more_costs_the_story_and_not_
     assert document.production.restored
     assert "cannot be read as a trial" in document.warnings[0].text
     assert not owed(on.home)
+
+
+@pytest.mark.parametrize(("at", "up"), [("expected", VARIANT), ("back", None)])
+async def test_who_loses_the_lease_in_the_middle_of_a_step_stops_and_starts_nothing(tmp_path, at, up):
+    """Stopped by SIGSTOP for longer than its lease, while a recovery put production back."""
+    worlds = []
+
+    def fault(on, world):
+        asked = getattr(on.crew.memory, at)
+
+        async def overslept(*args):
+            if world.up == up and VARIANT.fingerprint in world.boots and not worlds:
+                other = msgspec.structs.replace(read_lease(on.home), token="the recovery's")
+                on.home.lease.write_bytes(msgspec.json.encode(other))
+                world.up = PRODUCTION
+                worlds.append((world, world.effects))
+            return await asked(*args)
+
+        setattr(on.crew.memory, at, overslept)
+
+    with pytest.raises(LeaseLost):
+        await conducted(tmp_path, fault)
+    [(world, effects)] = worlds
+    assert (world.up, world.effects) == (PRODUCTION, effects)
 
 
 async def test_a_state_folder_that_turned_read_only_costs_no_word_about_the_trial(tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ async def _to_the_end(
     stage: Stage, folder: TrialFolder, promise: Promise, state: State, lease: Held, journal: Journal
 ) -> TrialDocument:
     interrupts = Interrupts()
-    hands = Hands(promise, folder.path, stage.site, journal, stage.crew)
+    hands = Hands(promise, folder.path, stage.site, journal, stage.crew, lease.check)
     lost = "the lease was taken over by another process"
     with interrupts.listening():
         async with hands, lease.kept_alive(lambda: interrupts.interrupt(lost)):

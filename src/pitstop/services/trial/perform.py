@@ -29,10 +29,18 @@ from pitstop.services.undisturbed import WRONG_ENGINE
 class Hands:
     """Performs one action at a time for one trial."""
 
-    def __init__(self, promise: Promise, folder: Path, site: Site, journal: Journal, crew: Crew) -> None:
+    def __init__(
+        self,
+        promise: Promise,
+        folder: Path,
+        site: Site,
+        journal: Journal,
+        crew: Crew,
+        still_ours: Callable[[], None] = lambda: None,
+    ) -> None:
         self._promise, self._folder, self._site = promise, folder, site
         self._journal, self._crew = journal, crew
-        self._slot = Slot(promise, site, journal, crew)
+        self._slot = Slot(promise, site, journal, crew, still_ours)
         self._deeds: Mapping[Do, Callable[[Action], Awaitable[Outcome]]] = {
             Do.WAIT_IDLE: self._wait_idle,
             Do.TAKE_DOWN: self._take_down,

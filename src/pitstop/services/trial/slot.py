@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 
 from pitstop.core.errors import EngineFailed, GuardTripped, PitstopError
 from pitstop.core.units import format_duration
@@ -31,10 +32,17 @@ class MemoryMissing(PitstopError):
 
 
 class Slot:
-    """A context: leaving it lets go of the guard, which a lost lease leaves behind."""
+    """A context: leaving it lets go of the guard, which a lost lease leaves behind.
 
-    def __init__(self, promise: Promise, site: Site, journal: Journal, crew: Crew) -> None:
+    `still_ours` raises LeaseLost when another process took over. It is asked right before an engine is started or
+    stopped: this process may have been stopped itself for longer than its lease, in the middle of a step.
+    """
+
+    def __init__(
+        self, promise: Promise, site: Site, journal: Journal, crew: Crew, still_ours: Callable[[], None]
+    ) -> None:
         assert site.launcher is not None
+        self._still_ours = still_ours
         self._promise, self._site, self._journal, self._crew = promise, site, journal, crew
         self._launcher = site.launcher
         self._guard: contextlib.AsyncExitStack | None = None
@@ -84,6 +92,7 @@ class Slot:
             raise MemoryMissing(error.message, hint=error.hint) from error
         at, before, began = self._crew.clock(), read_memory().available_bytes, time.monotonic()
         guard = await self._begin_guard(spec)
+        self._still_ours()
         await guard.own(await self._launcher.start(spec, self._site.environ))
         running = await self.until_ready(spec)
         site = self._site.with_spec(spec)
@@ -101,6 +110,7 @@ class Slot:
             await self._memory_back()
         except Exception as error:  # noqa: BLE001 - whatever goes wrong in looking at memory, production is started
             self._journal.note(f"production is started without waiting for memory: {error}")
+        self._still_ours()
         await self._launcher.start(self._promise.production, self._site.environ)
 
     async def take_down(self) -> None:
@@ -122,6 +132,7 @@ class Slot:
         """Stop whatever runs under the engine's name, and remember what that should give back."""
         running = await self.found(self._promise.production)
         expected = await self._expected(running)
+        self._still_ours()
         await self._launcher.stop(self._promise.production)
         if running is not None:
             self._expected_bytes = expected
