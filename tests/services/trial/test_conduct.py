@@ -259,6 +259,31 @@ async def test_a_restore_waits_some_minutes_for_a_container_engine_that_is_being
     assert sum(paused) < 600  # then a person is called
 
 
+@pytest.mark.parametrize(("looks", "back"), [(50, True), (999, False)])
+async def test_a_restore_waits_as_long_for_one_that_goes_away_while_production_boots(tmp_path, looks, back):
+    world = World(up=PRODUCTION)
+    on = stage(tmp_path, world)
+    inspect, paused, left = on.site.launcher.inspect, [], looks
+
+    async def inspected(spec):
+        nonlocal left
+        if len(world.boots) >= 5 and left:
+            left -= 1
+            raise CommandFailed(Failure.DAEMON_DOWN, ["docker", "container"], "Cannot connect to the Docker daemon")
+        return await inspect(spec)
+
+    async def pause(seconds):
+        paused.append(seconds)
+
+    on.site.launcher.inspect, on.crew.pause = inspected, pause
+    folder = TrialFolder(on.home.trials / "T1")
+    lease = take_lease(on, promise())
+    folder.create(promise())
+    document = await conduct(on, folder, promise(), lease)
+    assert document.production.restored is back
+    assert sum(paused) < 600  # then a person is called
+
+
 def _then_refuse_starts(measure, world, refusals):
     """After the last arm was measured; what comes next is the restore."""
 

@@ -136,7 +136,7 @@ class Hands:
         if again:
             await self._crew.pause(min(2.0 ** (action.attempt - 1), 30.0))
         await self._slot.end_guard()
-        found = await (self._slot.found(self._production) if again else self._slot.found_in_time())
+        found = await self._slot.found_in_time()
         if again or found is None or not self._is_production(found):
             await self._slot.put_back()
         await self._slot.until_ready(self._production)

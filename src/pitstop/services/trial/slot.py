@@ -43,6 +43,7 @@ class Slot:
     ) -> None:
         assert site.launcher is not None
         self._still_ours = still_ours
+        self._polls_left = _DAEMON_POLLS
         self._promise, self._site, self._journal, self._crew = promise, site, journal, crew
         self._launcher = site.launcher
         self._guard: contextlib.AsyncExitStack | None = None
@@ -54,14 +55,18 @@ class Slot:
         return await self._launcher.inspect(spec)
 
     async def found_in_time(self) -> Running | None:
-        """What runs, as soon as whoever launches it can tell: a daemon that is away is asked again for five minutes."""
-        for _ in range(_DAEMON_POLLS):
+        """What runs, as soon as whoever launches it can tell.
+
+        A daemon that is away is asked again for five minutes in all, whenever it goes: a boot takes minutes too.
+        """
+        while self._polls_left > 0:
             try:
                 return await self.found(self._promise.production)
             except CommandFailed as error:
                 if error.failure is not Failure.DAEMON_DOWN:
                     raise
                 self._crew.say(error.message)
+            self._polls_left -= 1
             await self._crew.pause(_DAEMON_POLL_S)
         return await self.found(self._promise.production)
 
