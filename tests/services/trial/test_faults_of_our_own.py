@@ -131,7 +131,9 @@ async def test_a_ledger_that_fails_in_its_own_way_costs_a_warning(tmp_path, erro
 
     on, _, document = await conducted(tmp_path, fault)
     assert (document.state, len(document.verdicts)) == ("finished", 1)
-    assert [notice.code for notice in document.warnings] == ["ledger"]
+    [notice] = document.warnings
+    assert notice.code == "ledger"
+    assert f"{on.home.trials}/T1/trial.json" in notice.text
     assert read_lease(on.home) is None
 
 

@@ -11,7 +11,7 @@ from pitstop.core.documents import Notice, ProductionRecord, TrialDocument, Verd
 from pitstop.core.errors import PitstopError
 from pitstop.decisions.trial import State
 from pitstop.ledger.store import Ledger
-from pitstop.services.trial.folder import TrialFolder
+from pitstop.services.trial.folder import DOCUMENT, TrialFolder
 from pitstop.services.trial.judging import verdicts
 from pitstop.services.trial.noise import boot_figures
 from pitstop.services.trial.promise import Promise
@@ -25,7 +25,9 @@ def concluded(folder: TrialFolder, promise: Promise, state: State, open_ledger: 
         _record(finished, folder, promise, state, open_ledger)
     except Exception as error:  # noqa: BLE001 - see above
         finished.verdicts = finished.verdicts or _without_ledger(folder, promise, finished)
-        finished.warnings.append(Notice(code="ledger", text=f"The ledger did not take this trial: {_words(error)}"))
+        where = f"{folder.path / DOCUMENT} holds it, for `pitstop report FILE`"
+        text = f"The ledger did not take this trial ({where}): {_words(error)}"
+        finished.warnings.append(Notice(code="ledger", text=text))
     try:
         folder.save(finished)
     except Exception as error:  # noqa: BLE001 - see above
