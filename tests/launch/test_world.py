@@ -248,6 +248,29 @@ def test_any_json_is_read_or_refused(found):
         assert error.message
 
 
+@given(
+    st.sampled_from(
+        ["Env", "Labels", "Cmd", "Entrypoint", "RestartPolicy", "PortBindings", "Ports", "Mounts", "LogConfig"]
+    ),
+    JSON,
+)
+def test_whatever_was_not_refused_can_be_read(key, odd):
+    """Null, a number or a list where a text belongs: refused at the door, not where a restore needs it."""
+    asked = {**inspected(), "Mounts": [], "NetworkSettings": {"Ports": {}}}
+    place = {"Mounts": asked, "Ports": asked["NetworkSettings"], "Env": asked["Config"], "Labels": asked["Config"]}
+    place |= {"Cmd": asked["Config"], "Entrypoint": asked["Config"]}
+    place = {**place.get(key, asked["HostConfig"]), key: odd}
+    level = {"Ports": "NetworkSettings", **dict.fromkeys(("Env", "Labels", "Cmd", "Entrypoint"), "Config")}
+    asked = {**asked, level.get(key, "HostConfig"): place} if key != "Mounts" else place
+    try:
+        found = container.parse(json.dumps([asked]))
+    except EngineFailed:
+        return
+    assert container.configured(found, "e")
+    assert container.differences(found, found, "e") == []
+    assert isinstance(found.published_ports, set)
+
+
 def test_published_ports_are_read_from_both_places():
     bound = parsed(
         HostConfig={"PortBindings": {"8000/tcp": [{"HostIp": "127.0.0.1", "HostPort": "8001"}], "9/tcp": None}},
@@ -364,6 +387,11 @@ def test_an_old_compose_is_spoken_to_in_its_own_words():
 )
 def test_what_is_seen_is_judged_by_what_was_seen_before(before, key, seen, answer, remember):
     assert known.judge(before, key, seen) == (answer, remember)
+
+
+@given(st.text(alphabet="0123456789²٣,\n [N/A]", max_size=30))
+def test_any_list_of_the_gpus_processes_is_read(text):
+    assert all(isinstance(pid, int) for pid in orphans.parse_compute_apps(text))
 
 
 def test_the_gpus_processes_are_read_and_unknown_memory_is_not_zero():

@@ -42,6 +42,33 @@ class _State(msgspec.Struct, rename="pascal"):
     finished_at: str = ""
 
 
+_Words = list[str] | str | None
+_Bindings = dict[str, list[dict[str, Any] | None] | None] | None
+
+
+class _Config(msgspec.Struct, rename="pascal"):
+    """The form of what is read of a container's settings, wherever that is more than compared."""
+
+    env: list[str] | None = None
+    labels: dict[str, str] | None = None
+    cmd: _Words = None
+    entrypoint: _Words = None
+
+
+class _Policy(msgspec.Struct, rename="pascal"):
+    name: str | None = None
+    maximum_retry_count: int | None = None
+
+
+class _Host(msgspec.Struct, rename="pascal"):
+    restart_policy: _Policy | None = None
+    port_bindings: _Bindings = None
+
+
+class _Network(msgspec.Struct, rename="pascal"):
+    ports: _Bindings = None
+
+
 class Container(msgspec.Struct, frozen=True):
     """The parts of `inspect` that pitstop reads; settings stay as the container engine wrote them."""
 
@@ -79,14 +106,18 @@ class Container(msgspec.Struct, frozen=True):
     def published_ports(self) -> set[int]:
         """Ports of the host that lead into it."""
         bindings = [*_values(self.host.get("PortBindings")), *_values((self.network or {}).get("Ports"))]
-        ports = (str(one.get("HostPort") or "") for several in bindings for one in several or ())
-        return {int(port) for port in ports if port.isdigit()}
+        ports = (str(one.get("HostPort") or "") for several in bindings for one in several or () if one)
+        return {int(port) for port in ports if port.isdecimal()}
 
 
 def parse(text: str) -> Container:
     """The container in the answer of `inspect`; EngineFailed when it is in no form that is known."""
     try:
         found = msgspec.json.decode(text, type=list[Container])
+        for one in found:
+            msgspec.convert(one.config, _Config)
+            msgspec.convert(one.host, _Host)
+            msgspec.convert(one.network or {}, _Network)
     except msgspec.MsgspecError as error:
         raise EngineFailed(f"the container engine's answer to `inspect` is not understood: {error}.") from error
     if len(found) != 1:

@@ -58,9 +58,9 @@ def parse_compute_apps(text: str) -> dict[int, int | None]:
     for line in text.splitlines():
         first, _, rest = line.partition(",")
         mib = rest.rpartition(",")[2].strip()
-        if first.strip().isdigit():
+        if first.strip().isdecimal():
             pid = int(first)
-            found[pid] = int(mib) * 2**20 + (found.get(pid) or 0) if mib.isdigit() else found.get(pid)
+            found[pid] = int(mib) * 2**20 + (found.get(pid) or 0) if mib.isdecimal() else found.get(pid)
     return found
 
 

@@ -121,4 +121,4 @@ def _exit_state(code: str, status: str) -> int | None:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    return int(text) if text.isdecimal() else None
