@@ -35,7 +35,7 @@ match words:
             sys.exit(print("exec: sleep: executable file not found in $PATH", file=sys.stderr) or 127)
         world["asleep"] += 1
         path.write_text(json.dumps(world))
-    case ["ps", "--all", "--quiet", "--no-trunc", "--filter", "label=pitstop.keeps-images-of=qwen"]:
+    case ["ps", "--all", "--quiet", "--no-trunc", "--filter", "label=pitstop.keeps-images-for=qwen"]:
         print("\\n".join(world["containers"]))
     case ["rm", "--force", "--volumes", name] if name == world.get("stuck"):
         sys.exit(print("device or resource busy", file=sys.stderr) or 1)

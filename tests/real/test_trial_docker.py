@@ -256,7 +256,7 @@ def test_a_cleanup_in_the_middle_of_a_trial_takes_no_image_that_it_needs(quick, 
     assert trial.process.returncode in (0, 1, 4), said
     assert image not in removed
     is_back(production, quick, QUICK_PORT, "smollm2")
-    assert docker("ps", "--all", "--quiet", "--filter", "label=pitstop.keeps-images-of") == ""
+    assert docker("ps", "--all", "--quiet", "--filter", "label=pitstop.keeps-images-for") == ""
 
 
 def test_signals_while_production_is_put_back_change_nothing(quick, production):

@@ -82,7 +82,7 @@ class World:
         assert self.ask("container", "inspect", "--format", "{{.State.Running}}", self.name) == "true"
         assert generated(self.port, "smollm2")
         assert json.loads(self.box.run("status", "--json").stdout)["owed"] == []
-        assert self.ask("ps", "--all", "--quiet", "--filter", "label=pitstop.keeps-images-of=smol") == ""
+        assert self.ask("ps", "--all", "--quiet", "--filter", "label=pitstop.keeps-images-for") == ""
 
 
 def words_of(port: int) -> tuple[list[str], list[str], str]:

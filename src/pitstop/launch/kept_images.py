@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from pitstop.launch.command import CommandFailed
 from pitstop.launch.container_engine import ContainerEngine
 
-LABEL_KEEPS = "pitstop.keeps-images-of"
+LABEL_KEEPS = "pitstop.keeps-images-for"
 _SECONDS = str(2**31 - 1)  # 68 years; not every `sleep` knows "infinity"
 
 
 async def keep(engine: ContainerEngine, owner: str, images: Iterable[str]) -> list[str]:
-    """Keep these images, ids or names, for `owner`; why some of them cannot be, as sentences."""
+    """Keep these images, ids or names, for `owner` (a trial's id); why some of them cannot be, as sentences."""
     problems = []
     for image in dict.fromkeys(images):
         found = await engine.image(image)

@@ -29,6 +29,7 @@ from pitstop.services.plan.learnt import learn
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
 from pitstop.services.trial.boot_info import BootTimes, boot_info
+from pitstop.services.trial.busy import token_in_time
 from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.idle import wait_idle
@@ -64,7 +65,7 @@ def real_crew(
         idle=world.idle,
         door=world.door,
         guarded=world.guarded,
-        generate=generate_token,
+        generate=world.generate,
         info=world.info,
         stopped=world.stopped,
         why_stop=world.why_stop,
@@ -126,6 +127,9 @@ class _World:
         note = Journal(home.trials / promise.id, self.clock).note
         async with under_guard(order, None, home.logs / f"guard-{site.name}.log", learn_from, note) as guard:
             yield guard
+
+    async def generate(self, site: Site) -> str:
+        return await token_in_time(site, generate_token, float(site.config.boot_timeout), self._say, asyncio.sleep)
 
     async def info(self, site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
         return await boot_info(site, times, self._memory_curve(promise), self.clock())

@@ -40,7 +40,7 @@ def _take_down(promise: Promise) -> Step:
     """Whatever is launched as a container has its image kept; of docker's arms it is known beforehand."""
     production = promise.arms[0].spec
     binary = production.options.get("binary", "docker")
-    kept = [shlex.join(keep_argv(binary, promise.engine_name, image)) for image in dict.fromkeys(known_images(promise))]
+    kept = [shlex.join(keep_argv(binary, promise.id, image)) for image in dict.fromkeys(known_images(promise))]
     words = "keep the images from being cleaned away, and stop production" if kept else "stop production"
     return _step("take-down", words, [*kept, *stop_steps(production)])
 

@@ -24,7 +24,7 @@ class ContainerImages:
             if (found := await _container(site, promise)) is None:
                 return ""
             images = [found.image, *known_images(promise)]
-            return "\n".join(await keep(engine_of(promise.production), promise.engine_name, images))
+            return "\n".join(await keep(engine_of(promise.production), promise.id, images))
         except PitstopError as error:
             return str(error)
 
@@ -32,7 +32,7 @@ class ContainerImages:
         """After production is proved; why they are still kept, in words."""
         try:
             if await _container(site, promise) is not None:
-                await let_go(engine_of(promise.production), promise.engine_name)
+                await let_go(engine_of(promise.production), promise.id)
         except PitstopError as error:
             return str(error)
         return ""
