@@ -15,7 +15,7 @@ class World:
     def __init__(self, readings, failures, error=None):
         self.readings, self.failures = list(readings), failures
         self.error = error or EngineFailed("no token")
-        self.asked, self.said = 0, []
+        self.asked, self.said, self.waits = 0, [], []
         self.site = SimpleNamespace(name="qwen", endpoint=None, adapter=self)
 
     async def counters(self, _endpoint):
@@ -24,7 +24,8 @@ class World:
             raise reading
         return reading
 
-    async def generate(self, _site):
+    async def generate(self, _site, *, deadline_s):
+        self.waits.append(deadline_s)
         self.asked += 1
         if self.asked <= self.failures:
             raise self.error
@@ -40,7 +41,7 @@ class World:
 async def test_an_engine_that_works_for_others_is_asked_again():
     world = World(AT_WORK, failures=2)
     assert await world.token() == "hello"
-    assert world.asked == 3
+    assert world.waits == [60.0, 120.0, 240.0]  # or it would stand at the end of the same queue for ever
     assert len(world.said) == 2
     assert "busy" in world.said[0]
 

@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from pitstop.core.errors import PitstopError, RequestRefused, Unreachable
 from pitstop.engines.adapter import Counters
 from pitstop.services.site import Site
 
+LEAST_PATIENCE_S = 600.0  # a queue is not shorter because an engine boots quickly
+_FIRST_WAIT_S = 60.0  # and then twice as long each time: whoever asks anew stands at the end of the queue
 _AGAIN_S = 2.0
 
-Generate = Callable[[Site], Awaitable[str]]
+
+class Generate(Protocol):
+    """One token within the deadline; see `services.token`."""
+
+    async def __call__(self, site: Site, *, deadline_s: float) -> str: ...
 
 
 async def token_in_time(
@@ -28,11 +35,11 @@ async def token_in_time(
 
     Unreachable when it gives nothing and does nothing either, or the patience is over; RequestRefused at once.
     """
-    until = time.monotonic() + patience_s
+    until, wait_s = time.monotonic() + patience_s, _FIRST_WAIT_S
     while True:
         before = await _counters(site)
         try:
-            return await generate(site)
+            return await generate(site, deadline_s=wait_s)
         except RequestRefused:
             raise
         except Unreachable:
@@ -40,6 +47,7 @@ async def token_in_time(
                 raise
         say(f"{site.name} is busy with the requests of others; a token of our own is asked for again")
         await pause(_AGAIN_S)
+        wait_s *= 2
 
 
 def worked(before: Counters | None, after: Counters | None) -> bool:

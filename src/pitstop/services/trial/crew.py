@@ -29,7 +29,7 @@ from pitstop.services.plan.learnt import learn
 from pitstop.services.site import Site
 from pitstop.services.token import generate_token
 from pitstop.services.trial.boot_info import BootTimes, boot_info
-from pitstop.services.trial.busy import token_in_time
+from pitstop.services.trial.busy import LEAST_PATIENCE_S, token_in_time
 from pitstop.services.trial.door import GatewayDoor
 from pitstop.services.trial.folder import TrialFolder
 from pitstop.services.trial.idle import wait_idle
@@ -129,7 +129,8 @@ class _World:
             yield guard
 
     async def generate(self, site: Site) -> str:
-        return await token_in_time(site, generate_token, float(site.config.boot_timeout), self._say, asyncio.sleep)
+        patience_s = max(float(site.config.boot_timeout), LEAST_PATIENCE_S)
+        return await token_in_time(site, generate_token, patience_s, self._say, asyncio.sleep)
 
     async def info(self, site: Site, promise: Promise, times: BootTimes) -> dict[str, Any]:
         return await boot_info(site, times, self._memory_curve(promise), self.clock())
