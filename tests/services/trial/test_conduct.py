@@ -186,10 +186,7 @@ async def test_a_refused_restore_is_tried_again_and_in_the_end_a_person_is_asked
     world = World(up=PRODUCTION)
     on = stage(tmp_path, world)
     on.crew.measure = _then_refuse_starts(on.crew.measure, world, refusals)
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert document.production.restored is back
     if back:
         assert world.up == PRODUCTION
@@ -201,7 +198,7 @@ async def test_a_refused_restore_is_tried_again_and_in_the_end_a_person_is_asked
 
     world.refuse_starts = 0
     _forget_the_holder(on.home)
-    assert (await recover(on, folder)).production.restored
+    assert (await recover(on, folder_of(on))).production.restored
     assert world.up == PRODUCTION
     assert not owed(on.home)
 
@@ -251,10 +248,7 @@ async def test_a_restore_waits_some_minutes_for_a_container_engine_that_is_being
         paused.append(seconds)
 
     on.crew.measure, on.site.launcher.inspect, on.crew.pause = measured, inspected, pause
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert document.production.restored is back
     assert sum(paused) < 600  # then a person is called
 
@@ -276,10 +270,7 @@ async def test_a_restore_waits_as_long_for_one_that_goes_away_while_production_b
         paused.append(seconds)
 
     on.site.launcher.inspect, on.crew.pause = inspected, pause
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert document.production.restored is back
     assert sum(paused) < 600  # then a person is called
 
@@ -494,10 +485,7 @@ async def test_another_engine_that_comes_up_in_place_of_a_variant_is_named_and_n
     world = World(up=PRODUCTION)
     on = stage(tmp_path, world)
     on.site.launcher.start = _production_comes_up_instead(on.site.launcher.start, world)
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     [incident, _] = document.arms[1].incidents
     assert f"production's own settings ({PRODUCTION.fingerprint})" in incident["reason"]
     assert VARIANT.fingerprint in incident["reason"]
@@ -523,10 +511,7 @@ async def test_an_arm_that_comes_up_with_a_wrong_patch_is_not_measured_and_is_no
         return "patch cublas: it belongs to another image" if site.spec == VARIANT else ""
 
     on.crew.unfit = wrong
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert [len(run.figures) for arm in document.arms for run in arm.runs] == [1, 1, 0, 0]
     assert [one["reason"] for one in document.arms[1].incidents] == ["patch cublas: it belongs to another image"] * 2
     assert [record.verdict for record in document.verdicts] == [Verdict.UNDECIDED]
@@ -567,10 +552,7 @@ async def test_a_start_check_that_finds_too_little_memory_is_asked_three_times(t
     world = World(up=PRODUCTION)
     on = stage(tmp_path, world)
     on.site.launcher.start = _too_little_memory(on.site.launcher.start, refusals)
-    folder = TrialFolder(on.home.trials / "T1")
-    lease = take_lease(on, promise())
-    folder.create(promise())
-    document = await conduct(on, folder, promise(), lease)
+    document = await conducted(on)
     assert len(document.arms[1].incidents) == incidents
     assert document.production.restored
     assert "short by 1.21 GiB" in str(document.log)

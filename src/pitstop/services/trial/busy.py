@@ -33,7 +33,8 @@ async def token_in_time(
 ) -> str:
     """What `generate` gives. While the engine works for others it is asked again, for `patience_s` seconds.
 
-    Unreachable when it gives nothing and does nothing either, or the patience is over; RequestRefused at once.
+    The last wait may end later than that: it is as long as all before it together. Unreachable when the engine gives
+    nothing and does nothing either, or the patience is over; RequestRefused at once.
     """
     until, wait_s = time.monotonic() + patience_s, _FIRST_WAIT_S
     while True:

@@ -32,7 +32,7 @@ class MemoryMissing(PitstopError):
 
 
 class Slot:
-    """A context: leaving it lets go of the guard, which a lost lease leaves behind.
+    """Holds the guard of what runs in it until `end_guard`, which whoever owns the slot calls on every way out.
 
     `still_ours` raises LeaseLost when another process took over. It is asked right before an engine is started or
     stopped: this process may have been stopped itself for longer than its lease, in the middle of a step.
